@@ -7,6 +7,8 @@
 set(SINTER_PUBLIC_HEADERS
   frontend/compile/compile.h
   frontend/compile/data_parallel.h
+  frontend/compile/parallel.h
+  frontend/graph/dim_name.h
   frontend/graph/graph.h
   frontend/graph/tensor.h
   frontend/graph/variable_filter.h

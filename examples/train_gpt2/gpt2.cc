@@ -18,8 +18,8 @@ nn::Module Block(const Gpt2Sizes& sizes) {
   return nn::Sequential{
       nn::Residual{nn::LayerNorm(), nn::MultiHeadAttention(
                                         sizes.heads, {.causal = true, .weight = inner, .out_weight = outer})},
-      nn::Residual{nn::LayerNorm(), nn::Linear(4 * sizes.width, {.weight = inner}), nn::GeluTanh(),
-                   nn::Linear(sizes.width, {.weight = outer})}};
+      nn::Residual{nn::LayerNorm(), nn::Linear(4 * sizes.width, {.weight = inner, .out_dim = "mlp"}),
+                   nn::GeluTanh(), nn::Linear(sizes.width, {.weight = outer, .in_dim = "mlp"})}};
 }
 
 optim::AdamW Optimizer(const Gpt2Training& training, const Operand& rate) {

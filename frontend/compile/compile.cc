@@ -60,7 +60,7 @@ std::string LayoutName(Layout layout) {
 
 // The device of rank 0 that ops run on which the program does not place.
 Device FirstDevice(const CompileOptions& o) {
-  return o.data_parallel.devices.empty() ? o.device : o.data_parallel.devices.front();
+  return o.mesh.devices.empty() ? o.device : o.mesh.devices.front();
 }
 
 // Solves for the device of each op: for the user's program, and again for its gradients. Other passes keep
@@ -75,15 +75,9 @@ void Simplify(Manager& m, const CompileOptions&) {
   m.addNestedPass<FuncOp>(mlir::createCSEPass());
 }
 
-// True if batch norms compute their statistics per device.
-bool HasGroups(const DataParallel& parallel) {
-  return parallel.devices.size() > 1 && parallel.batch_norm == BatchStatistics::kPerDevice;
-}
-
 void GroupBatchNorm(Manager& m, const CompileOptions& o) {
-  const DataParallel& parallel = o.data_parallel;
-  if (!HasGroups(parallel)) return;
-  m.addNestedPass<FuncOp>(createGroupBatchNorm({.groups = static_cast<int64_t>(parallel.devices.size())}));
+  const int64_t groups = GroupsOfBatchNorm(o);
+  if (groups > 1) m.addNestedPass<FuncOp>(createGroupBatchNorm({.groups = groups}));
 }
 
 void Differentiate(Manager& m, const CompileOptions& o) {
@@ -104,18 +98,32 @@ void Fold(Manager& m, const CompileOptions&) {
 }
 
 void Shard(Manager& m, const CompileOptions& o) {
-  const DataParallel& parallel = o.data_parallel;
-  m.addPass(createShard(
-      {.axis = kDataAxis, .whole = parallel.whole_inputs, .even = parallel.even, .report = o.report}));
+  parallel::Data data{.axes = {}};
+  for (const parallel::Tactic& tactic : o.parallel) {
+    if (const auto* batch = std::get_if<parallel::Data>(&tactic)) data = *batch;
+    if (const auto* tensor = std::get_if<parallel::Tensor>(&tactic)) {
+      m.addPass(createCutVariables({.axis = tensor->axis, .dims = tensor->dims, .report = o.report}));
+    }
+    if (const auto* zero = std::get_if<parallel::Zero>(&tactic)) {
+      m.addPass(createCutVariables(
+          {.axis = zero->axis, .level = zero->level, .leastBytes = zero->least_bytes, .report = o.report}));
+    }
+  }
+  m.addPass(
+      createShard({.axes = data.axes, .whole = data.whole_inputs, .even = data.even, .report = o.report}));
 }
 
 void Localise(Manager& m, const CompileOptions& o) {
-  m.addPass(createLocalise({.bucketBytes = o.data_parallel.bucket_bytes, .report = o.report}));
+  parallel::Data data;
+  for (const parallel::Tactic& tactic : o.parallel) {
+    if (const auto* batch = std::get_if<parallel::Data>(&tactic)) data = *batch;
+  }
+  m.addPass(createLocalise({.bucketBytes = data.bucket_bytes, .report = o.report}));
 }
 
 void DropUnitDims(Manager& m, const CompileOptions& o) {
-  if (o.data_parallel.devices.empty()) return;
-  if (HasGroups(o.data_parallel)) m.addNestedPass<FuncOp>(createDropUnitDims());
+  if (o.mesh.axes.empty()) return;
+  if (GroupsOfBatchNorm(o) > 1) m.addNestedPass<FuncOp>(createDropUnitDims());
   Simplify(m, o);
 }
 
@@ -313,9 +321,10 @@ absl::Status CheckDumpNames(const std::vector<std::string>& names) {
 // Runs every stage on `module`, which is modified, and emits the plan. `unnamed` is the plan's name if the
 // module has none.
 absl::StatusOr<Plan> CompileModule(mlir::ModuleOp module, const std::string& unnamed,
-                                   const CompileOptions& options, CompileReport& report) {
-  SINTER_RETURN_IF_ERROR(CheckDumpNames(options.dump_stages));
-  SINTER_RETURN_IF_ERROR(CheckBytes(options));
+                                   const CompileOptions& given, CompileReport& report) {
+  SINTER_RETURN_IF_ERROR(CheckDumpNames(given.dump_stages));
+  SINTER_RETURN_IF_ERROR(CheckBytes(given));
+  SINTER_ASSIGN_OR_RETURN(const CompileOptions options, WithMesh(given, module));
   auto wants_dump = [&](const std::string& stage) {
     return std::any_of(options.dump_stages.begin(), options.dump_stages.end(),
                        [&](const std::string& s) { return s == "all" || StageOf(s) == stage; });
@@ -329,7 +338,7 @@ absl::StatusOr<Plan> CompileModule(mlir::ModuleOp module, const std::string& unn
                           codegen::ParseCpuTargets(options.target_cpu.names));
   Diagnostics diagnostics(module.getContext());
   if (mlir::failed(mlir::verify(module))) return diagnostics.Error("verify");
-  SINTER_RETURN_IF_ERROR(SetMesh(module, options.data_parallel));
+  SINTER_RETURN_IF_ERROR(SetMesh(module, options));
   for (const Stage& stage : Pipeline()) {
     auto start = std::chrono::steady_clock::now();
     mlir::PassManager manager(module.getContext(), mlir::ModuleOp::getOperationName());

@@ -18,6 +18,7 @@
 
 #include "absl/status/statusor.h"
 #include "sinter/frontend/compile/data_parallel.h"
+#include "sinter/frontend/compile/parallel.h"
 #include "sinter/frontend/graph/graph.h"
 #include "sinter/runtime/plan/plan.h"
 
@@ -47,6 +48,9 @@ struct CompileOptions {
   // If it lists devices, ops that the graph does not place run on all of them, each with a part of the batch,
   // and `device` is ignored.
   DataParallel data_parallel = {};
+  // The ranks that run the plan together, and how they share the work (parallel.h). Not with data_parallel.
+  Mesh mesh = {};
+  std::vector<parallel::Tactic> parallel = {};
   // kExplicit: an op that reads from another device is an error that names both lines.
   Copies copies = Copies::kExplicit;
   // Architectures of the plan's GPU kernels, if the plan uses GPUs: names such as "sm_90", or "native" for

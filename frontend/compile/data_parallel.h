@@ -18,24 +18,18 @@
 #include <string>
 #include <vector>
 
+#include "sinter/frontend/compile/parallel.h"
 #include "sinter/runtime/memory/device.h"
 
 namespace sinter {
 
-enum class BatchStatistics {
-  // Batch norms normalise by the mean and variance of each device's part. Their running statistics use the
-  // average over the parts. The parts must be equal.
-  kPerDevice,
-  kSynchronized,  // By the statistics of the whole batch, as on one device.
-};
-
+// One line for a mesh with the one axis "data" and the tactic parallel::Data (parallel.h).
 struct DataParallel {
-  // Empty: everything runs on CompileOptions::device. The first device is the main device.
+  // Empty: everything runs on CompileOptions::device. The first devices are those of rank 0.
   std::vector<Device> devices = {};
   BatchStatistics batch_norm = BatchStatistics::kPerDevice;
-  // Makes a batch that the devices do not divide evenly an error.
+  // See parallel::Data for these.
   bool even = true;
-  // Inputs that every device gets whole.
   std::vector<std::string> whole_inputs = {};
   // Gradients are sent in buckets of about this many bytes, while the remaining gradients are still computed.
   int64_t bucket_bytes = int64_t{25} << 20;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "sinter/ir/dialect/mesh.h"
@@ -77,24 +78,164 @@ absl::StatusOr<std::vector<size_t>> CellOf(mlir::ModuleOp module, const std::vec
   return positions;
 }
 
-}  // namespace
+bool IsIdentifier(const std::string& name) {
+  auto starts = [](char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  return !name.empty() && starts(name[0]) &&
+         std::all_of(name.begin(), name.end(), [&](char c) { return starts(c) || (c >= '0' && c <= '9'); });
+}
 
-absl::Status SetMesh(mlir::ModuleOp module, const DataParallel& parallel) {
-  SINTER_RETURN_IF_ERROR(CheckDevices(parallel.devices));
-  if (parallel.devices.size() < 2) return absl::OkStatus();
-  SINTER_ASSIGN_OR_RETURN(const std::vector<size_t> cell, CellOf(module, parallel.devices));
-  mlir::Builder builder(module.getContext());
-  const auto count = static_cast<int64_t>(parallel.devices.size() / cell.size());
-  module->setAttr(ir::kMeshAttr,
-                  ir::MeshAttr::get(module.getContext(), {builder.getStringAttr(kDataAxis)}, {count}));
-  llvm::SmallVector<mlir::Attribute> devices;
-  for (size_t first = 0; first < parallel.devices.size(); first += cell.size()) {
-    for (size_t position : cell) {
-      devices.push_back(
-          ir::DeviceAttr::parse(module.getContext(), parallel.devices[first + position].ToString()));
+std::string TextOf(const Mesh& mesh) {
+  return absl::StrJoin(mesh.axes, ", ", [](std::string* out, const MeshAxis& axis) {
+    absl::StrAppend(out, axis.name, " ", axis.size);
+  });
+}
+
+absl::Status CheckAxes(const Mesh& mesh) {
+  constexpr int64_t kMostRanks = int64_t{1} << 20;
+  constexpr size_t kMostAxes = 8;
+  if (mesh.axes.size() > kMostAxes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the mesh has ", mesh.axes.size(), " axes; at most ", kMostAxes, " are possible"));
+  }
+  int64_t ranks = 1;
+  for (auto axis = mesh.axes.begin(); axis != mesh.axes.end(); ++axis) {
+    if (!IsIdentifier(axis->name)) {
+      return absl::InvalidArgumentError(absl::StrCat("an axis of the mesh has the name \"", axis->name,
+                                                     "\"; a name is a letter, then letters, digits and "
+                                                     "underscores"));
+    }
+    if (std::any_of(mesh.axes.begin(), axis, [&](const MeshAxis& a) { return a.name == axis->name; })) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("two axes of the mesh have the name \"", axis->name, "\""));
+    }
+    if (axis->size < 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("axis \"", axis->name, "\" of the mesh has size ", axis->size, "; give at least 1"));
+    }
+    ranks = axis->size > kMostRanks ? kMostRanks + 1 : ranks * axis->size;
+    if (ranks > kMostRanks) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the mesh (", TextOf(mesh), ") has more than ", kMostRanks, " ranks"));
     }
   }
-  module->setAttr(ir::kMeshDevicesAttr, builder.getArrayAttr(devices));
+  return absl::OkStatus();
+}
+
+absl::Status CheckAxis(const Mesh& mesh, const char* tactic, const std::string& axis) {
+  if (std::any_of(mesh.axes.begin(), mesh.axes.end(), [&](const MeshAxis& a) { return a.name == axis; })) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat("parallel::", tactic, " names axis \"", axis,
+                                                 "\", and the mesh is (", TextOf(mesh),
+                                                 "); name one of its axes"));
+}
+
+absl::Status CheckTactics(const CompileOptions& o) {
+  int batches = 0;
+  for (const parallel::Tactic& tactic : o.parallel) {
+    if (const auto* data = std::get_if<parallel::Data>(&tactic)) {
+      for (const std::string& axis : data->axes) SINTER_RETURN_IF_ERROR(CheckAxis(o.mesh, "Data", axis));
+      if (++batches > 1) {
+        return absl::InvalidArgumentError(
+            "parallel::Data is given twice; name all axes that share the batch in one");
+      }
+    }
+    if (const auto* tensor = std::get_if<parallel::Tensor>(&tactic)) {
+      SINTER_RETURN_IF_ERROR(CheckAxis(o.mesh, "Tensor", tensor->axis));
+      if (tensor->dims.empty()) {
+        return absl::InvalidArgumentError("parallel::Tensor::dims is empty; name the dimensions to cut");
+      }
+    }
+    if (const auto* zero = std::get_if<parallel::Zero>(&tactic)) {
+      SINTER_RETURN_IF_ERROR(CheckAxis(o.mesh, "Zero", zero->axis));
+      if (zero->level < 1 || zero->level > 3) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("parallel::Zero::level is ", zero->level, "; the levels are 1, 2 and 3"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<CompileOptions> WithMesh(CompileOptions o, mlir::ModuleOp module) {
+  const DataParallel given = o.data_parallel;
+  if (o.mesh.axes.empty() && (!o.parallel.empty() || !o.mesh.devices.empty())) {
+    return absl::InvalidArgumentError(
+        "CompileOptions::parallel needs a mesh with axes: set CompileOptions::mesh");
+  }
+  if (!o.mesh.axes.empty()) {
+    if (!given.devices.empty()) {
+      return absl::InvalidArgumentError(
+          "CompileOptions has both a mesh and data_parallel; use the mesh, with parallel::Data");
+    }
+    SINTER_RETURN_IF_ERROR(CheckAxes(o.mesh));
+    SINTER_RETURN_IF_ERROR(CheckTactics(o));
+    return o;
+  }
+  if (given.devices.size() > 1) {
+    SINTER_RETURN_IF_ERROR(CheckDevices(given.devices));
+    SINTER_ASSIGN_OR_RETURN(const std::vector<size_t> cell, CellOf(module, given.devices));
+    const auto ranks = static_cast<int64_t>(given.devices.size() / cell.size());
+    o.mesh = {.axes = {{kDataAxis, ranks}}, .devices = given.devices};
+  } else if (!given.devices.empty()) {
+    o.device = given.devices.front();
+  }
+  o.parallel = {parallel::Data{.axes = {kDataAxis},
+                               .batch_norm = given.batch_norm,
+                               .even = given.even,
+                               .whole_inputs = given.whole_inputs,
+                               .bucket_bytes = given.bucket_bytes}};
+  return o;
+}
+
+int64_t GroupsOfBatchNorm(const CompileOptions& options) {
+  int64_t groups = 1;
+  for (const parallel::Tactic& tactic : options.parallel) {
+    const auto* data = std::get_if<parallel::Data>(&tactic);
+    if (!data || data->batch_norm != BatchStatistics::kPerDevice) continue;
+    for (const MeshAxis& axis : options.mesh.axes) {
+      const bool cuts = std::find(data->axes.begin(), data->axes.end(), axis.name) != data->axes.end();
+      if (cuts) groups *= axis.size;
+    }
+  }
+  return groups;
+}
+
+absl::Status SetMesh(mlir::ModuleOp module, const CompileOptions& options) {
+  if (options.mesh.axes.empty()) return absl::OkStatus();
+  mlir::Builder builder(module.getContext());
+  llvm::SmallVector<mlir::StringAttr> names;
+  llvm::SmallVector<int64_t> sizes;
+  for (const MeshAxis& axis : options.mesh.axes) {
+    names.push_back(builder.getStringAttr(axis.name));
+    sizes.push_back(axis.size);
+  }
+  const std::vector<Device>& devices = options.mesh.devices;
+  SINTER_RETURN_IF_ERROR(CheckDevices(devices));
+  auto mesh = ir::MeshAttr::get(module.getContext(), names, sizes);
+  if (mesh.ranks() == 1) return absl::OkStatus();
+  if (devices.empty()) {
+    module->setAttr(ir::kMeshAttr, mesh);
+    return absl::OkStatus();
+  }
+  SINTER_ASSIGN_OR_RETURN(const std::vector<size_t> cell, CellOf(module, devices));
+  const auto count = static_cast<int64_t>(devices.size() / cell.size());
+  if (count != mesh.ranks()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the mesh (", TextOf(options.mesh), ") has ", mesh.ranks(), " ranks of ", cell.size(),
+                     cell.size() == 1 ? " device" : " devices", ", and Mesh::devices lists ", devices.size(),
+                     "; list ", mesh.ranks() * cell.size(), " or none"));
+  }
+  module->setAttr(ir::kMeshAttr, mesh);
+  llvm::SmallVector<mlir::Attribute> all;
+  for (size_t first = 0; first < devices.size(); first += cell.size()) {
+    for (size_t position : cell) {
+      all.push_back(ir::DeviceAttr::parse(module.getContext(), devices[first + position].ToString()));
+    }
+  }
+  module->setAttr(ir::kMeshDevicesAttr, builder.getArrayAttr(all));
   return absl::OkStatus();
 }
 

@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "sinter/frontend/graph/dim_name.h"
 #include "sinter/frontend/graph/tensor.h"
 #include "sinter/runtime/tensor/tensor.h"
 
@@ -89,6 +90,8 @@ struct VariableOptions {
   bool trainable = true;
   // Device of the variable. By default that of the DeviceScope that makes it, else that of its first user.
   std::optional<Device> device = std::nullopt;
+  // Names of the dimensions, one for each, or none: parallel::Tensor cuts by name.
+  std::vector<DimName> dims = {};
 };
 
 class Graph {

@@ -7,7 +7,9 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "sinter/ir/dialect/mesh.h"
 #include "sinter/ir/dialect/shape_checks.h"
+#include "sinter/ir/dialect/sharding.h"
 #include "sinter/ir/register_dialects.h"
 #include "sinter/runtime/execute/index_checks.h"
 #include "sinter/runtime/host/status.h"
@@ -66,6 +68,28 @@ std::string ConstantInitFault(const Number& value, DType dtype, const Shape& sha
         ": initial values are kept as doubles, and no double is this number; Assign it in a function");
   }
   return "";
+}
+
+bool IsDimName(const std::string& name) {
+  auto is_letter = [](char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  return is_letter(name[0]) && std::all_of(name.begin(), name.end(),
+                                           [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
+}
+
+ir::ShardingAttr DimsAttrOf(const std::vector<DimName>& dims, const Shape& shape,
+                            mlir::MLIRContext& context) {
+  ir::Sharding names;
+  auto extent = [&](int64_t size, const std::string& name) {
+    ir::Extent result{size};
+    if (!name.empty()) result.axes.push_back(mlir::StringAttr::get(&context, name));
+    return result;
+  };
+  for (size_t d = 0; d < dims.size(); ++d) {
+    auto& extents = names.dims.emplace_back();
+    for (const NamedExtent& one : dims[d].extents) extents.push_back(extent(one.size, one.name));
+    if (extents.empty()) extents.push_back(extent(shape[d], dims[d].name));
+  }
+  return names.attribute(&context);
 }
 
 // Describes why `init` cannot be a variable's initial value; empty if it can.
@@ -283,6 +307,16 @@ bool GraphState::CheckFoundVariable(ir::VariableOp found, const std::string& nam
   return false;
 }
 
+void GraphState::SetSlotOf(const std::string& name, const std::string& parameter) {
+  mlir::Operation* slot = variable_ops.at(name);
+  slot->setAttr(ir::kSlotOfAttr, mlir::StringAttr::get(context_.get(), parameter));
+}
+
+void GraphState::SetAccumulator(const std::string& name) {
+  mlir::Operation* slot = variable_ops.at(name);
+  slot->setAttr(ir::kAccumulatorAttr, mlir::UnitAttr::get(context_.get()));
+}
+
 bool GraphState::CheckNewVariable(const std::string& name, DType dtype, const Shape& shape,
                                   const VariableOptions& options, Where where) {
   if (!CheckName("Variable", name, where)) return false;
@@ -297,7 +331,40 @@ bool GraphState::CheckNewVariable(const std::string& name, DType dtype, const Sh
     Error(where, what, fault);
     return false;
   }
+  if (!CheckDimNames(options.dims, shape, where, what)) return false;
   return !options.device || CheckDevice(*options.device, where, what);
+}
+
+bool GraphState::CheckDimNames(const std::vector<DimName>& dims, const Shape& shape, Where where,
+                               const std::string& what) {
+  if (dims.empty()) return true;
+  if (dims.size() != shape.size()) {
+    Error(where, what, absl::StrCat("has ", shape.size(), " dimensions and names for ", dims.size()));
+    return false;
+  }
+  for (size_t d = 0; d < dims.size(); ++d) {
+    int64_t size = 1;
+    std::vector<std::string> names = {dims[d].name};
+    for (const NamedExtent& extent : dims[d].extents) {
+      if (extent.size < 1 || size > shape[d]) size = 0;
+      size *= extent.size;
+      names.push_back(extent.name);
+    }
+    if (!dims[d].extents.empty() && size != shape[d]) {
+      Error(where, what,
+            absl::StrCat("names extents of dimension ", d, " whose product is not its size of ", shape[d]));
+      return false;
+    }
+    for (const std::string& name : names) {
+      if (!name.empty() && !IsDimName(name)) {
+        Error(where, what,
+              absl::StrCat("has a dimension of the name \"", name,
+                           "\"; a name is a letter, then letters, digits and underscores"));
+        return false;
+      }
+    }
+  }
+  return true;
 }
 
 ir::VariableOp GraphState::FindOrMake(const std::string& name, DType dtype, const Shape& shape,
@@ -320,6 +387,7 @@ ir::VariableOp GraphState::FindOrMake(const std::string& name, DType dtype, cons
       builder.getF64FloatAttr(options.init.b), builder.getI64IntegerAttr(seed),
       options.trainable ? builder.getUnitAttr() : mlir::UnitAttr());
   if (options.device) ir::SetDevice(op, AttrOf(*options.device, *context_));
+  if (!options.dims.empty()) op->setAttr(ir::kDimsAttr, DimsAttrOf(options.dims, shape, *context_));
   variables.emplace_back(this, name, dtype, shape);
   variable_ops[name] = op;
   owners[name] = {owner.id, owner.kind, owner.what, Outermost(where)};

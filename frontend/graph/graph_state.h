@@ -65,6 +65,9 @@ class GraphState {
   // False, with an error kept, if there can be no such device.
   bool CheckDevice(Device device, Where where, std::string_view what);
   void MoveVariable(const std::string& name, Device device, Where where);
+  // Says that the variable is a slot of another, whose parts it shares if it has its shape.
+  void SetSlotOf(const std::string& name, const std::string& parameter);
+  void SetAccumulator(const std::string& name);
 
   const std::string& name() const { return name_; }
   int64_t seed() const { return seed_; }
@@ -109,6 +112,9 @@ class GraphState {
   std::unique_ptr<mlir::MLIRContext> context_;
   mlir::OwningOpRef<mlir::ModuleOp> module_;
   // False, with an error kept, if no variable can be made with these arguments.
+  // Keeps an error at `where` unless the names fit the shape.
+  bool CheckDimNames(const std::vector<DimName>& dims, const Shape& shape, Where where,
+                     const std::string& what);
   bool CheckNewVariable(const std::string& name, DType dtype, const Shape& shape,
                         const VariableOptions& options, Where where);
   // False, with an error kept, if `found` differs from the request.

@@ -37,8 +37,11 @@ class MultiHeadAttentionLayer : public Layer {
                          .weight = options_.weight,
                          .bias_init = options_.bias_init,
                          .math = options_.math};
+    linear.out_dim = {{3}, {heads_, "heads"}, {width / heads_}};
     qkv_.emplace(3 * width, linear);
     linear.weight = options_.out_weight;
+    linear.in_dim = {{heads_, "heads"}, {width / heads_}};
+    linear.out_dim = {};
     out_.emplace(in, linear);
     AddChild("qkv", qkv_->layer());
     AddChild("out", out_->layer());

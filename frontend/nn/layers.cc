@@ -23,14 +23,15 @@ class LinearLayer : public Layer {
     if (x.rank() < 1) return Fail(x, where, "takes a tensor of rank 1 or more");
     if (out_ < 1) return Fail(x, where, "needs at least one output feature");
     int64_t in = x.dim(-1);
-    Tensor weight = Parameter(x, "weight", {in, out_}, options_.weight, in, out_, where);
+    Tensor weight = Parameter(x, "weight", {in, out_}, options_.weight, in, out_, where,
+                              {options_.in_dim, options_.out_dim});
     if (!weight.ok()) return {};
     Shape shape = x.shape();
     // A matmul of two matrices is one library call for every rank of x.
     Tensor rows = x.rank() == 2 ? x : Reshape(x, {x.size() / std::max<int64_t>(in, 1), in}, where);
     Tensor y = MatMul(rows, weight, {.math = options_.math}, where);
     if (options_.bias) {
-      Tensor bias = Parameter(x, "bias", {out_}, options_.bias_init, in, out_, where);
+      Tensor bias = Parameter(x, "bias", {out_}, options_.bias_init, in, out_, where, {options_.out_dim});
       y = Operand(y, where) + Operand(bias, where);
     }
     shape.back() = out_;
@@ -174,7 +175,7 @@ class EmbeddingLayer : public Layer {
     // for them.
     Tensor like = Builder(x.function()).Full(options_.dtype, {}, 0, where);
     Tensor weight = Parameter(like, "weight", {count_, width_}, options_.weight, static_cast<double>(count_),
-                              static_cast<double>(width_), where);
+                              static_cast<double>(width_), where, {"vocabulary", {}});
     return weight.ok() ? Gather(weight, x, 0, where) : Tensor();
   }
 

@@ -18,6 +18,10 @@ struct LinearOptions {
   Initializer weight = LeCunNormal();
   Initializer bias_init = Zeros();
   MathMode math = MathMode::kIeee;
+  // Names of the dimensions of the inputs and of the outputs, for parallel::Tensor (compile/parallel.h). In an
+  // MLP the first layer's outputs and the second layer's inputs are "mlp".
+  DimName in_dim = {};
+  DimName out_dim = {};
 };
 // Maps x [..., in] to [..., out]: x W + b, with weight [in, out] and bias [out].
 class Linear : public Module {
@@ -84,7 +88,8 @@ struct EmbeddingOptions {
   DType dtype = DType::kF32;
   Initializer weight = Normal(1);
 };
-// Maps integer ids [...] to vectors [..., width]. Parameter: weight [count, width].
+// Maps integer ids [...] to vectors [..., width]. Parameter: weight [count, width], whose rows are the
+// "vocabulary" (parallel::Tensor).
 class Embedding : public Module {
  public:
   Embedding(int64_t count, int64_t width, const EmbeddingOptions& options = {});

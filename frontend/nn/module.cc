@@ -116,8 +116,12 @@ Variable Layer::Own(const Tensor& x, std::string_view name, const Shape& shape,
 }
 
 Tensor Layer::Parameter(const Tensor& x, std::string_view name, const Shape& shape,
-                        const Initializer& initializer, double fan_in, double fan_out, Where where) {
-  Variable variable = Own(x, name, shape, {.init = initializer.Resolve(fan_in, fan_out)}, where);
+                        const Initializer& initializer, double fan_in, double fan_out, Where where,
+                        std::vector<DimName> dims) {
+  const bool has_names = !std::ranges::all_of(dims, &DimName::empty);
+  if (!has_names) dims.clear();
+  Variable variable =
+      Own(x, name, shape, {.init = initializer.Resolve(fan_in, fan_out), .dims = std::move(dims)}, where);
   return variable.ok() ? Builder(x.function()).Read(variable, where) : Tensor();
 }
 

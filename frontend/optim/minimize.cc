@@ -251,7 +251,7 @@ void Accumulate(const Method& method, const Tensor& loss, const Candidates& cand
                 [&](Call&, Update& u, const std::vector<Parameter>& parameters, std::vector<Tensor> gradients,
                     std::optional<LossScaling>&) {
                   for (size_t i = 0; i < parameters.size(); ++i) {
-                    Variable sum = u.Slot(parameters[i].variable, kSums);
+                    Variable sum = u.Accumulator(parameters[i].variable, kSums);
                     if (!sum.ok()) return;
                     u.Assign(sum, u.Add(u.Read(sum), gradients[i]));
                   }
@@ -280,7 +280,7 @@ void ApplyAccumulated(const Method& method, Builder& b, Where where) {
   std::vector<Tensor> gradients;
   for (const std::string& name : found->parameters) {
     Variable variable = VariableOf(graph, graph.variable_ops.at(name));
-    Variable sum = u.Slot(variable, kSums);
+    Variable sum = u.Accumulator(variable, kSums);
     if (!sum.ok()) return;
     Tensor now = u.Read(variable), total = u.Read(sum);
     auto here = [&](const Tensor& x) { return IsPlaced(now) ? Copy(x, now, where) : x; };

@@ -10,8 +10,16 @@ bool IsPlaced(const Tensor& x) {
 }
 
 Variable Update::Slot(const Variable& parameter, std::string_view slot) {
-  return State(absl::StrCat(std::string(slot), "/", parameter.name()), ComputeType(parameter.dtype()),
-               parameter.shape(), 0);
+  const Variable made = State(absl::StrCat(std::string(slot), "/", parameter.name()),
+                              ComputeType(parameter.dtype()), parameter.shape(), 0);
+  if (made.ok()) builder_.function()->graph().SetSlotOf(made.name(), parameter.name());
+  return made;
+}
+
+Variable Update::Accumulator(const Variable& parameter, std::string_view slot) {
+  const Variable made = Slot(parameter, slot);
+  if (made.ok()) builder_.function()->graph().SetAccumulator(made.name());
+  return made;
 }
 
 Variable Update::State(const std::string& name, DType dtype, const Shape& shape, double initial) {

@@ -34,6 +34,8 @@ class Update {
 
   // The parameter's slot of this name; starts at zero.
   Variable Slot(const Variable& parameter, std::string_view slot);
+  // A slot that sums gradients over several runs.
+  Variable Accumulator(const Variable& parameter, std::string_view slot);
   // A variable of the optimiser itself.
   Variable State(const std::string& name, DType dtype, const Shape& shape, double initial);
   // 1 - beta^t, where t is the number of the update, counted from 1. All parameters share one count.

@@ -36,20 +36,22 @@ class LocalisePass : public impl::LocaliseBase<LocalisePass> {
     const RankSet ranks(settings_.mesh, all);
     const auto whole = llvm::cast<mlir::RankedTensorType>(variable.getType());
     llvm::SmallVector<int64_t> extents, sizes;
-    llvm::SmallVector<llvm::SmallVector<int64_t>> firsts;
+    llvm::SmallVector<mlir::DenseI64ArrayAttr> firsts;
     for (const auto& dim : sharding.dims) {
       for (const ir::Extent& extent : dim) {
         extents.push_back(extent.size);
         sizes.push_back(extent.axes.empty() ? extent.size : ranks.sizeOf(extent.size, extent.axes));
-        auto& first = firsts.emplace_back();
-        if (extent.axes.empty()) continue;
-        const RankNumber number = ranks.firstOf(extent.size, extent.axes);
-        first.push_back(number.constant);
-        first.append(number.strides);
+        llvm::SmallVector<int64_t> first;
+        if (!extent.axes.empty()) {
+          const RankNumber number = ranks.firstOf(extent.size, extent.axes);
+          first.push_back(number.constant);
+          first.append(number.strides);
+        }
+        firsts.push_back(mlir::DenseI64ArrayAttr::get(&getContext(), first));
       }
     }
-    variable->setAttr(ir::kBoxAttr, BoxOf(whole, extents, sizes, firsts));
-    variable.setType(ranks.localType(whole, sharding));
+    variable->setAttr(ir::kBoxAttr, ir::BoxAttr::get(&getContext(), whole, extents, sizes, firsts));
+    variable.setTypeAttr(mlir::TypeAttr::get(ranks.localType(whole, sharding)));
     for (llvm::StringLiteral name : {ir::kShardingAttr, ir::kStoredAttr}) variable->removeAttr(name);
   }
 

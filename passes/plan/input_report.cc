@@ -4,7 +4,8 @@
 #include <limits>
 
 #include "sinter/ir/dialect/mesh.h"
-#include "sinter/ir/plan/buffers.h"
+#include "sinter/ir/dialect/tensor_types.h"
+#include "sinter/passes/plan/plan_steps.h"
 
 namespace sinter {
 
@@ -53,9 +54,8 @@ void ReportInputs(mlir::Block* function, llvm::ArrayRef<GivenInput> given) {
     read.add(buffer, 0);
     bool whole = read.count() == BytesOf(buffer);
     auto remark = mlir::emitRemark(one.loc)
-                  << "gives " << (whole ? "" : "a part of ") << "input \"" << one.input.getName()
-                  << "\" of " << llvm::cast<plan_ir::BufferType>(buffer.getType()).getTensor() << ", "
-                  << read.count();
+                  << "gives " << (whole ? "" : "a part of ") << "input \"" << one.input.getName() << "\" of "
+                  << llvm::cast<plan_ir::BufferType>(buffer.getType()).getTensor() << ", " << read.count();
     if (!whole) remark << " of " << BytesOf(buffer);
     remark << " bytes, from the caller to " << ir::DeviceOf(buffer).text() << ": " << ReasonOfCopy(one.cause);
   }

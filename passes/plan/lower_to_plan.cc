@@ -1,6 +1,3 @@
-#include <algorithm>
-#include <limits>
-
 #include "llvm/ADT/SetVector.h"
 #include "mlir/IR/IRMapping.h"
 #include "sinter/ir/dialect/mesh.h"
@@ -15,6 +12,7 @@
 #include "sinter/passes/passes.h"
 #include "sinter/passes/plan/call_names.h"
 #include "sinter/passes/plan/flat_bucket.h"
+#include "sinter/passes/plan/input_report.h"
 #include "sinter/passes/plan/plan_steps.h"
 
 namespace sinter {

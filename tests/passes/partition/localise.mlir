@@ -1,4 +1,4 @@
-// RUN: sinter-opt %s --split-input-file --sinter-shard --sinter-localise --canonicalize --cse --mlir-print-local-scope | FileCheck %s
+// RUN: sinter-opt %s --split-input-file --sinter-shard=axes=data --sinter-localise --canonicalize --cse --mlir-print-local-scope | FileCheck %s
 
 // Each rank reads half of the rows. Loss and gradient are reduced together. The variable has one name: a rank
 // has its own copy.

@@ -1,4 +1,4 @@
-// RUN: sinter-opt %s --sinter-shard=even=false --sinter-localise --canonicalize --cse --mlir-print-local-scope | FileCheck %s
+// RUN: sinter-opt %s --sinter-shard="axes=data even=false" --sinter-localise --canonicalize --cse --mlir-print-local-scope | FileCheck %s
 
 // Five rows over three ranks: ranks 0 and 1 have two rows, rank 2 has one. Both variants meet the same
 // exchanges, with the same channels and sizes.

@@ -1,4 +1,4 @@
-// RUN: sinter-opt %s --split-input-file --verify-diagnostics --sinter-shard=whole=mask
+// RUN: sinter-opt %s --split-input-file --verify-diagnostics --sinter-shard="axes=data whole=mask"
 
 module attributes {sinter.mesh = #sinter.mesh<data 3>} {
   sinter.variable @v : tensor<256x4xf32> = constant(0.0, 0.0) seed 0

@@ -109,9 +109,11 @@ Model ResNet(Precision precision) {
   return model;
 }
 
-// The library steps and kernels of function 0 on a device, by kind of step.
+// The library steps and kernels of function 0 on a device, by kind of step. With a mesh each rank's device runs
+// the steps of the first rank's.
 std::map<fb::StepBody, int64_t> StepsOn(const Plan& plan, Device device) {
   std::map<fb::StepBody, int64_t> counts;
+  if (plan.table().mesh()) device = Emulated(0);
   for (const fb::Step* step : *plan.table().functions()->Get(0)->steps()) {
     if (DeviceOf(plan.table(), step->device()) == device) ++counts[step->body_type()];
   }
