@@ -17,7 +17,7 @@ namespace sinter::ir {
 struct Collective {
   mlir::Operation* op;
   llvm::SmallVector<DeviceAttr> group;       // Empty if `axes` names the members.
-  llvm::SmallVector<mlir::StringAttr> axes;  // The mesh's, over which ranks exchange. Empty if `group` names the members.
+  llvm::SmallVector<mlir::StringAttr> axes;  // Axes of the mesh; empty if `group` names the members.
   int64_t channel;
 
   // nullopt for any other op.

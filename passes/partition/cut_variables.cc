@@ -4,6 +4,7 @@
 #include "sinter/ir/dialect/sharding.h"
 #include "sinter/ir/dialect/tensor_types.h"
 #include "sinter/ir/plan/plan_ops.h"
+#include "sinter/passes/partition/op_sharding.h"
 #include "sinter/passes/passes.h"
 
 namespace sinter {
@@ -20,10 +21,6 @@ using mlir::StringAttr;
 
 mlir::RankedTensorType TypeOfVariable(VariableOp variable) {
   return llvm::cast<mlir::RankedTensorType>(variable.getType());
-}
-
-bool IsUncut(const Sharding& sharding, size_t dim) {
-  return llvm::all_of(sharding.dims[dim], [](const Extent& extent) { return extent.axes.empty(); });
 }
 
 class CutVariablesPass : public impl::CutVariablesBase<CutVariablesPass> {
@@ -116,7 +113,7 @@ mlir::LogicalResult CutVariablesPass::cutDims(VariableOp variable) {
   if (!names) return mlir::success();
   Sharding sharding = shardingOf(variable);
   for (auto [d, dim] : llvm::enumerate(Sharding::Of(names).dims)) {
-    if (sharding.isCutBy(axis_) || !IsUncut(sharding, d)) continue;
+    if (sharding.isCutBy(axis_) || !IsUncut(sharding.dims[d])) continue;
     for (auto [e, extent] : llvm::enumerate(dim)) {
       const auto* name = llvm::find_if(
           extent.axes, [&](StringAttr one) { return llvm::is_contained(dims, one.getValue().str()); });
@@ -152,7 +149,7 @@ mlir::LogicalResult CutVariablesPass::cutForStorage(VariableOp variable) {
   if (sharding.isCutBy(axis_)) return mlir::success();
   for (size_t d = 0; d < sharding.dims.size(); ++d) {
     const int64_t size = TypeOfVariable(variable).getDimSize(d);
-    if (!IsUncut(sharding, d) || size % count() != 0) continue;
+    if (!IsUncut(sharding.dims[d]) || size % count() != 0) continue;
     sharding.dims[d] = {Extent{size, {axis_}}};
     set(variable, sharding);
     llvm::SmallVector<mlir::Attribute> stored;

@@ -36,10 +36,6 @@ Sharding OnlyAxes(Sharding sharding, llvm::function_ref<bool(StringAttr)> keeps)
   return sharding;
 }
 
-bool IsUncut(llvm::ArrayRef<ir::Extent> dim) {
-  return llvm::all_of(dim, [](const ir::Extent& extent) { return extent.axes.empty(); });
-}
-
 }  // namespace
 
 FunctionSharding::FunctionSharding(FuncOp function, ir::MeshAttr mesh, const VariableCuts& cuts)
@@ -344,7 +340,7 @@ Value FunctionSharding::reshard(Value value, const Sharding& to, Operation* read
   });
   const int64_t bytes = BytesOfTensor(value);
   ir::ShardingAttr attribute = to.attribute(function_.getContext());
-  for (const Reshard& made : llvm::reverse(reshards_[value])) {
+  for (Reshard& made : llvm::reverse(reshards_[value])) {
     if (made.op.getTo() != attribute) continue;
     const bool is_far = is_gather && bytes >= kBytesToGatherAgain &&
                         gathered_bytes_ - made.gathered_before > (kGathersBetween + 1) * bytes;

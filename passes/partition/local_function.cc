@@ -28,10 +28,6 @@ bool IsMadeAnywhere(Operation* op) {
                          ir::RandomBernoulliOp>(op);
 }
 
-bool IsUncut(llvm::ArrayRef<Extent> dim) {
-  return llvm::all_of(dim, [](const Extent& extent) { return extent.axes.empty(); });
-}
-
 bool HaveEqualSizes(llvm::ArrayRef<Extent> a, llvm::ArrayRef<Extent> b) {
   return a.size() == b.size() && llvm::all_of(llvm::zip(a, b), [](auto pair) {
            return std::get<0>(pair).size == std::get<1>(pair).size;

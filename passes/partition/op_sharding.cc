@@ -11,6 +11,10 @@ using ir::Sharding;
 using ir::ValueFactors;
 using mlir::StringAttr;
 
+bool IsUncut(llvm::ArrayRef<ir::Extent> dim) {
+  return llvm::all_of(dim, [](const ir::Extent& extent) { return extent.axes.empty(); });
+}
+
 OpSharding::OpSharding(mlir::Operation* op, ir::MeshAttr mesh)
     : op_(op), mesh_(mesh), rule_(ir::FactorsOf(op)), axes_(rule_.factors.size()) {}
 

@@ -16,6 +16,9 @@
 
 namespace sinter {
 
+// True if no axis cuts the dimension.
+bool IsUncut(llvm::ArrayRef<ir::Extent> dim);
+
 class OpSharding {
  public:
   OpSharding(mlir::Operation* op, ir::MeshAttr mesh);

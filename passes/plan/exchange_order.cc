@@ -14,12 +14,21 @@ using mlir::Operation;
 
 namespace {
 
+// Gathers that run ahead of the steps that read them. Each holds the memory of what it gathers.
+constexpr unsigned kGathersAhead = 2;
+
 // Progress of one device: its ready steps and its started exchanges.
 struct DeviceProgress {
   llvm::SmallVector<unsigned> ready;
   size_t taken = 0;
   unsigned begun = 0, joined = 0;  // Exchanges, numbered from 1 on this device.
+  unsigned gathers_ahead = 0;      // Gathers that no step has read yet.
 };
+
+bool IsGather(Operation* step) {
+  const auto collective = CollectiveOf(step);
+  return collective && llvm::isa<ir::AllGatherOp>(collective->op);
+}
 
 class Orderer {
  public:
@@ -27,12 +36,14 @@ class Orderer {
       : dependences_(dependences),
         exchange_(order.size(), 0),
         position_(order.size()),
-        is_collective_(order.size()) {
+        is_collective_(order.size()),
+        is_unread_gather_(order.size()) {
     llvm::DenseMap<Operation*, unsigned> number;
     for (auto [s, step] : llvm::enumerate(dependences.steps)) number[step] = s;
     for (auto [position, step] : llvm::enumerate(order)) position_[number[step]] = position;
     for (auto [s, step] : llvm::enumerate(dependences.steps)) {
       is_collective_[s] = CollectiveOf(step).has_value();
+      is_unread_gather_[s] = IsGather(step) && !dependences.after(s).empty();
       waiting_.push_back(dependences.before(s).size());
       DeviceProgress& device = devices_[ir::DeviceOf(step)];
       if (waiting_.back() == 0) device.ready.push_back(s);
@@ -57,7 +68,8 @@ class Orderer {
 
   Operation* take(DeviceProgress& device) {
     auto score = [&](unsigned s) {
-      return std::make_tuple(!is_collective_[s], exchangeToWaitFor(device, s), position_[s]);
+      const bool is_early = is_collective_[s] && !mustWait(device, s);
+      return std::make_tuple(!is_early, exchangeToWaitFor(device, s), position_[s]);
     };
     auto* best = std::min_element(device.ready.begin(), device.ready.end(),
                                   [&](unsigned a, unsigned b) { return score(a) < score(b); });
@@ -66,10 +78,21 @@ class Orderer {
     ++device.taken;
     device.joined = std::max(device.joined, exchangeToWaitFor(device, step));
     if (is_collective_[step]) exchange_[step] = ++device.begun;
+    if (is_unread_gather_[step]) ++device.gathers_ahead;
+    for (unsigned before : dependences_.before(step)) {
+      if (!is_unread_gather_[before]) continue;
+      is_unread_gather_[before] = false;
+      --devices_[ir::DeviceOf(dependences_.steps[before])].gathers_ahead;
+    }
     for (unsigned next : dependences_.after(step)) {
       if (--waiting_[next] == 0) devices_[ir::DeviceOf(dependences_.steps[next])].ready.push_back(next);
     }
     return dependences_.steps[step];
+  }
+
+  // True for a gather that would take memory long before it is read.
+  bool mustWait(const DeviceProgress& device, unsigned s) const {
+    return is_unread_gather_[s] && device.gathers_ahead >= kGathersAhead;
   }
 
   // Returns the latest running exchange that the step needs; 0 if none.
@@ -83,7 +106,7 @@ class Orderer {
   llvm::SmallVector<unsigned> waiting_;   // For each step: its predecessors that are still to come.
   llvm::SmallVector<unsigned> exchange_;  // For each started collective: its number on its device.
   llvm::SmallVector<size_t> position_;
-  llvm::SmallVector<bool> is_collective_;
+  llvm::SmallVector<bool> is_collective_, is_unread_gather_;
   llvm::MapVector<ir::DeviceAttr, DeviceProgress> devices_;
 };
 

@@ -48,7 +48,7 @@ void ReportInputs(mlir::Block* function, llvm::ArrayRef<GivenInput> given) {
       remark << " bytes, from the caller to each rank";
     }
   }
-  for (const GivenInput& one : given) {
+  for (GivenInput one : given) {
     Value buffer = one.input.getBuffer();
     BytesRead read;
     read.add(buffer, 0);
