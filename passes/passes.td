@@ -159,7 +159,7 @@ def CutVariables : Pass<"sinter-cut-variables", "::mlir::ModuleOp"> {
   let description = [{
     With `dims`, for tensor parallelism: cuts the extents whose names (`sinter.dims`, of the variable or of the parameter whose
     slot it is) are in the list. Without, for ZeRO: cuts variables for storage alone, along their first dimension that the axis
-    divides and that no other axis cuts. At level 1 these are the optimizer's slots, at level 2 also sums of gradients over
+    divides, within the parts of axes that cut it already. At level 1 these are the optimizer's slots, at level 2 also sums of gradients over
     several runs, at level 3 also trainable variables. The result is `sinter.sharding` on the variable, and `sinter.stored` for
     storage. A dimension that another axis cuts already stays as it is.
 

@@ -62,6 +62,8 @@ void Sharding::cut(int64_t dim, mlir::StringAttr axis) { dims[dim].front().axes.
 // An extent in even parts takes in the uncut extents inside of it: [8 data * 4] has the parts of [32 data].
 Sharding Sharding::canonical(MeshAttr mesh) const {
   Sharding result = *this;
+  llvm::sort(result.partial,
+             [&](mlir::StringAttr a, mlir::StringAttr b) { return *mesh.find(a) < *mesh.find(b); });
   for (auto& dim : result.dims) {
     llvm::SmallVector<Extent, 1> joined;
     for (Extent& extent : dim) {

@@ -51,7 +51,8 @@ struct Sharding {
   // Cuts all of dimension `dim` by the axis, inside of axes that cut it already. The dimension must have one
   // extent.
   void cut(int64_t dim, mlir::StringAttr axis);
-  // Returns the same parts with as few extents as possible, so that equal shardings are equal.
+  // Returns the same parts with as few extents as possible, and terms over axes in the mesh's order, so that
+  // equal shardings are equal.
   Sharding canonical(MeshAttr mesh) const;
   // "[64 data, 768] partial sum tensor".
   std::string text() const;

@@ -140,17 +140,18 @@ bool CutVariablesPass::isStoredAtLevel(VariableOp variable) {
   return level >= 3 && variable.getTrainable();
 }
 
-// Cuts the first dimension that divides and that no axis cuts yet.
+// Cuts the outermost extent of the first dimension where the axis divides it.
 mlir::LogicalResult CutVariablesPass::cutForStorage(VariableOp variable) {
   if (!isStoredAtLevel(variable) || plan_ir::TensorBytes(TypeOfVariable(variable)) < leastBytes) {
     return mlir::success();
   }
   Sharding sharding = shardingOf(variable);
   if (sharding.isCutBy(axis_)) return mlir::success();
-  for (size_t d = 0; d < sharding.dims.size(); ++d) {
-    const int64_t size = TypeOfVariable(variable).getDimSize(d);
-    if (!IsUncut(sharding.dims[d]) || size % count() != 0) continue;
-    sharding.dims[d] = {Extent{size, {axis_}}};
+  for (auto& dim : sharding.dims) {
+    // Inside of axes that cut the dimension already: so the parts that are gathered are contiguous.
+    Extent& extent = dim.front();
+    if (extent.size % (ir::CountParts(mesh_, extent.axes) * count()) != 0) continue;
+    extent.axes.push_back(axis_);
     set(variable, sharding);
     llvm::SmallVector<mlir::Attribute> stored;
     if (auto before = variable->getAttrOfType<mlir::ArrayAttr>(ir::kStoredAttr)) {

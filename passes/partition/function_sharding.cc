@@ -92,7 +92,7 @@ void FunctionSharding::wishOperands(Operation* op) {
   for (const ir::Factor& factor : parts.rule().factors) {
     if (factor.kind != FactorKind::kParallel) return;
   }
-  for (StringAttr axis : mesh_.getNames()) {
+  for (StringAttr axis : AxesInOrder(mesh_, wish)) {
     if (!wish.isCutBy(axis)) continue;
     std::optional<unsigned> factor = parts.factorAtResult(0, wish, axis);
     if (!factor) return;
@@ -109,7 +109,9 @@ void FunctionSharding::forward(Operation* op) {
   const llvm::SmallVector<unsigned> terms = termsThatPass(op, sharding.rule());
   Axes passing;
   if (!terms.empty()) passing.assign(values_.find(op->getOperand(terms[0]))->second.partial);
-  for (StringAttr axis : mesh_.getNames()) {
+  llvm::SmallVector<Sharding> operands;
+  for (Value operand : op->getOperands()) operands.push_back(readable(operand));
+  for (StringAttr axis : AxesInOrder(mesh_, operands)) {
     if (!llvm::is_contained(passing, axis)) cutAlong(op, sharding, axis);
   }
   if (!passing.empty()) {
@@ -215,6 +217,31 @@ void FunctionSharding::putStored(Operation* op, const OpSharding& sharding) {
   for (Value result : op->getResults()) stored_[result] = stored;
 }
 
+// Cuts the sharding by the axes of `wish` that it lacks, and returns them: in dimensions that it does not cut, and
+// within the parts of an extent that both cut.
+FunctionSharding::Axes FunctionSharding::cutFurther(Sharding& sharding, const Sharding& wish) const {
+  Axes added;
+  for (auto [dim, wished] : llvm::zip(sharding.dims, wish.dims)) {
+    if (IsUncut(wished)) continue;
+    const auto before = dim;
+    if (IsUncut(dim)) {
+      dim = wished;
+    } else if (dim.size() == wished.size() && dim.front().size == wished.front().size) {
+      const auto& axes = wished.front().axes;
+      // The wish names the axes of storage alone.
+      if (llvm::any_of(axes, [&](StringAttr axis) { return sharding.isCutBy(axis); })) continue;
+      dim.front().axes.append(axes.begin(), axes.end());
+      if (dim.front().size % ir::CountParts(mesh_, dim.front().axes) != 0) dim = before;
+    }
+    if (dim != before) {
+      for (StringAttr axis : mesh_.getNames()) {
+        if (wish.isCutBy(axis)) added.push_back(axis);
+      }
+    }
+  }
+  return added;
+}
+
 // Chooses in which parts readers see a value whose terms are combined: those wished for, else all of it.
 void FunctionSharding::settle(Value value) {
   Sharding settled = values_.find(value)->second;
@@ -222,14 +249,8 @@ void FunctionSharding::settle(Value value) {
   settled.partial.clear();
   settled.combine.reset();
   auto wish = wishes_.find(value);
-  for (size_t d = 0; wish != wishes_.end() && d < settled.dims.size(); ++d) {
-    const auto& dim = wish->second.dims[d];
-    if (IsUncut(dim) || !IsUncut(settled.dims[d])) continue;
-    const Sharding before = settled;
-    settled.dims[d] = dim;
-    for (StringAttr axis : mesh_.getNames()) {
-      if (settled.isCutBy(axis) && !before.isCutBy(axis)) stored_[value].push_back(axis);
-    }
+  if (wish != wishes_.end()) {
+    for (StringAttr axis : cutFurther(settled, wish->second)) stored_[value].push_back(axis);
   }
   settled_.insert_or_assign(value, settled.canonical(mesh_));
 }
@@ -255,7 +276,7 @@ void FunctionSharding::backward(Operation* op) {
   }
   if (!wanted || *wanted == now || wanted->isWhole()) return;
   OpSharding cut(op, mesh_);
-  for (StringAttr axis : mesh_.getNames()) {
+  for (StringAttr axis : AxesInOrder(mesh_, *wanted)) {
     if (now.isCutBy(axis) && !wanted->isCutBy(axis)) return;
     if (!wanted->isCutBy(axis)) continue;
     std::optional<unsigned> factor = cut.factorAtResult(0, *wanted, axis);

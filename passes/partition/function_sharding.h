@@ -43,6 +43,7 @@ class FunctionSharding {
   llvm::SmallVector<unsigned> termsThatPass(mlir::Operation* op, const ir::FactorRule& rule);
   void cutAlong(mlir::Operation* op, OpSharding& sharding, mlir::StringAttr axis);
   void settle(mlir::Value value);
+  Axes cutFurther(ir::Sharding& sharding, const ir::Sharding& wish) const;
   void put(mlir::Operation* op, OpSharding sharding);
   void putStored(mlir::Operation* op, const OpSharding& sharding);
   void backward(mlir::Operation* op);

@@ -281,7 +281,7 @@ Value LocalFunction::madeAnew(Value value, const Sharding& to, ir::ReshardOp op)
   Operation* source = op.getX().getDefiningOp();
   if (!ir::ShardingOf(op.getX()).isWhole() || !IsMadeAnywhere(source)) return {};
   OpSharding sharding(source, settings_.mesh);
-  for (StringAttr axis : settings_.mesh.getNames()) {
+  for (StringAttr axis : AxesInOrder(settings_.mesh, to)) {
     if (!to.isCutBy(axis)) continue;
     std::optional<unsigned> factor = sharding.factorAtResult(0, to, axis);
     if (!factor) return {};

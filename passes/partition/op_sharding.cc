@@ -15,12 +15,32 @@ bool IsUncut(llvm::ArrayRef<ir::Extent> dim) {
   return llvm::all_of(dim, [](const ir::Extent& extent) { return extent.axes.empty(); });
 }
 
+llvm::SmallVector<StringAttr> AxesInOrder(ir::MeshAttr mesh, llvm::ArrayRef<Sharding> shardings) {
+  llvm::SmallVector<StringAttr> order(mesh.getNames());
+  for (const Sharding& sharding : shardings) {
+    for (const auto& dim : sharding.dims) {
+      for (const Extent& extent : dim) {
+        if (extent.axes.size() < 2) continue;
+        // Their places stay, their order becomes the extent's.
+        auto next = extent.axes.begin();
+        for (StringAttr& axis : order) {
+          if (llvm::is_contained(extent.axes, axis)) axis = *next++;
+        }
+      }
+    }
+  }
+  return order;
+}
+
 OpSharding::OpSharding(mlir::Operation* op, ir::MeshAttr mesh)
     : op_(op), mesh_(mesh), rule_(ir::FactorsOf(op)), axes_(rule_.factors.size()) {}
 
 OpSharding OpSharding::Of(mlir::Operation* op, ir::MeshAttr mesh) {
   OpSharding sharding(op, mesh);
-  for (StringAttr axis : mesh.getNames()) {
+  llvm::SmallVector<Sharding> all;
+  for (mlir::Value value : op->getOperands()) all.push_back(ir::ShardingOf(value));
+  for (mlir::Value value : op->getResults()) all.push_back(ir::ShardingOf(value));
+  for (StringAttr axis : AxesInOrder(mesh, all)) {
     std::optional<unsigned> factor;
     llvm::SmallVector<unsigned> terms;
     for (auto [i, operand] : llvm::enumerate(op->getOperands())) {

@@ -19,6 +19,10 @@ namespace sinter {
 // True if no axis cuts the dimension.
 bool IsUncut(llvm::ArrayRef<ir::Extent> dim);
 
+// Returns the axes of the mesh in an order in which an op can be cut by them: where several axes cut an extent of
+// one of the shardings, in the order that they have there, else in the mesh's.
+llvm::SmallVector<mlir::StringAttr> AxesInOrder(ir::MeshAttr mesh, llvm::ArrayRef<ir::Sharding> shardings);
+
 class OpSharding {
  public:
   OpSharding(mlir::Operation* op, ir::MeshAttr mesh);
