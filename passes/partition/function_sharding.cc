@@ -284,10 +284,12 @@ void FunctionSharding::backward(Operation* op) {
     cut.cut(*factor, axis);
   }
   if (!(cut.result(0) == *wanted)) return;
+  const OpSharding& before = ops_.find(op)->second;
   for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+    const bool is_new = !(before.operand(i) == cut.operand(i));
     for (StringAttr axis : mesh_.getNames()) {
-      const bool is_new = wanted->isCutBy(axis) && !now.isCutBy(axis);
-      if (is_new && readable(operand).isCutBy(axis) && !(readable(operand) == cut.operand(i))) return;
+      const bool gathers = readable(operand).isCutBy(axis) && !(readable(operand) == cut.operand(i));
+      if (is_new && gathers && !now.isCutBy(axis)) return;
     }
   }
   llvm::erase_if(stored, [&](StringAttr axis) { return !wanted->isCutBy(axis); });

@@ -5,12 +5,16 @@
 // CHECK: sinter.all_gather %{{.*}} sizes [] over ["data"] channel 1 : tensor<4xf32> -> tensor<8xf32>
 // CHECK: sinter.reduce_scatter sum %{{.*}} sizes [] over ["tensor"] channel 2 : tensor<4xf32> -> tensor<1xf32>
 // CHECK: sinter.all_gather %{{.*}} sizes [4, 2] over ["data"] channel 3 : tensor<4xf32> -> tensor<6xf32>
+// CHECK: sinter.reshard %{{.*}} to <[4 data]> : tensor<4xf32>
+// CHECK: sinter.reshard %{{.*}} to <[2 * 2 tensor] partial max data> : tensor<4xf32>
 module attributes {sinter.mesh = #sinter.mesh<data 2, tensor 4>} {
   func.func @exchanges(%x: tensor<4xf32>) {
     %a = sinter.all_reduce sum %x over ["data", "tensor"] channel 0 : (tensor<4xf32>) -> tensor<4xf32>
     %b = sinter.all_gather %x sizes [] over ["data"] channel 1 : tensor<4xf32> -> tensor<8xf32>
     %c = sinter.reduce_scatter sum %x sizes [] over ["tensor"] channel 2 : tensor<4xf32> -> tensor<1xf32>
     %d = sinter.all_gather %x sizes [4, 2] over ["data"] channel 3 : tensor<4xf32> -> tensor<6xf32>
+    %e = sinter.reshard %x to <[4 data]> : tensor<4xf32>
+    %f = sinter.reshard %e to <[2 * 2 tensor] partial max data> : tensor<4xf32>
     return
   }
 }

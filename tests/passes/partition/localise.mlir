@@ -78,13 +78,13 @@ module attributes {sinter.mesh = #sinter.mesh<data 2>} {
 // CHECK: %[[MEAN:.*]] = sinter.sum
 // CHECK: %[[W:.*]] = sinter.matmul %{{.*}} {transpose_a}
 // CHECK: %[[R:.*]]:2 = sinter.all_reduce sum %[[MEAN]], %[[W]]
-// CHECK-NEXT: sinter.mul %[[R]]#0
+// CHECK-NEXT: sinter.add %[[R]]#0
 // CHECK-NEXT: sinter.sub %{{.*}}, %[[R]]#1
 module attributes {sinter.mesh = #sinter.mesh<data 2>} {
   func.func @late(%x: tensor<8x3xf32> {sinter.input = "x"}, %w: tensor<2x3xf32> {sinter.variable = @v}, %m: tensor<3xf32> {sinter.variable = @mean})
       -> (tensor<3xf32> {sinter.variable = @mean}, tensor<2x3xf32> {sinter.variable = @v}) {
     %s = sinter.sum %x [0] : tensor<8x3xf32> -> tensor<3xf32>
-    %r = sinter.mul %s, %m : tensor<3xf32>
+    %r = sinter.add %s, %m : tensor<3xf32>
     %y = sinter.matmul %x, %w {transpose_b} : (tensor<8x3xf32>, tensor<2x3xf32>) -> tensor<8x2xf32>
     %g = sinter.matmul %y, %x {transpose_a} : (tensor<8x2xf32>, tensor<8x3xf32>) -> tensor<2x3xf32>
     %u = sinter.sub %w, %g : tensor<2x3xf32>
@@ -103,12 +103,13 @@ module attributes {sinter.mesh = #sinter.mesh<data 2>} {
 // CHECK: sinter.broadcast {{.*}} [1] : tensor<3xf32> -> tensor<4x3xf32>
 // CHECK: sinter.broadcast {{.*}} [0, 1] : tensor<1x3xf32> -> tensor<4x3xf32>
 // CHECK: sinter.iota 1 : tensor<4x3xf32>
+// CHECK: sinter.iota 0 origin %[[FIRST]] : tensor<4x3xf32>
 // CHECK: %[[I:.*]] = sinter.iota 0 : tensor<4xi64>
 // CHECK: %[[F:.*]] = sinter.broadcast %[[FIRST]] []
 // CHECK: %[[ROWS:.*]] = sinter.add %[[I]], %[[F]]
 // CHECK: sinter.gather %{{.*}}[%[[ROWS]]] dim 0 : tensor<8x3xf32>, tensor<4xi64> -> tensor<4x3xf32>
 module attributes {sinter.mesh = #sinter.mesh<data 2>} {
-  func.func @alike(%x: tensor<8x3xf32> {sinter.input = "x"}, %b: tensor<3xf32> {sinter.variable = @b}, %c: tensor<1x3xf32> {sinter.variable = @c})
+  func.func @alike(%x: tensor<8x3xf32> {sinter.input = "x"}, %b: tensor<3xf32> {sinter.variable = @b}, %c: tensor<1x3xf32> {sinter.variable = @c}, %d: tensor<8x3xf32> {sinter.variable = @d})
       -> (tensor<3xf32> {sinter.output = "y"}) {
     %p = sinter.broadcast %b [1] : tensor<3xf32> -> tensor<8x3xf32>
     %q = sinter.broadcast %c [0, 1] : tensor<1x3xf32> -> tensor<8x3xf32>
@@ -118,9 +119,11 @@ module attributes {sinter.mesh = #sinter.mesh<data 2>} {
     %2 = sinter.add %1, %q : tensor<8x3xf32>
     %3 = sinter.add %2, %i : tensor<8x3xf32>
     %4 = sinter.add %3, %j : tensor<8x3xf32>
-    %y = sinter.sum %4 [0] : tensor<8x3xf32> -> tensor<3xf32>
+    %5 = sinter.add %4, %d : tensor<8x3xf32>
+    %y = sinter.sum %5 [0] : tensor<8x3xf32> -> tensor<3xf32>
     return %y : tensor<3xf32>
   }
+  sinter.variable @d : tensor<8x3xf32> = constant(0.0, 0.0) seed 0
   sinter.variable @b : tensor<3xf32> = constant(0.0, 0.0) seed 0
   sinter.variable @c : tensor<1x3xf32> = constant(0.0, 0.0) seed 0
 }

@@ -2,13 +2,13 @@
 
 // Five rows over three ranks: ranks 0 and 1 have two rows, rank 2 has one. Both variants meet the same
 // exchanges, with the same channels and sizes.
-// CHECK-LABEL: func.func @norm#0(
+// CHECK-LABEL: func.func @"norm#0"(
 // CHECK-SAME: %[[X:[^:]*]]: tensor<2x4xf32> {sinter.input = "x", sinter.part = #sinter.part<tensor<5x4xf32> from 0 by [2]>}
 // CHECK-SAME: attributes {sinter.ranks = array<i64: 0, 2>, sinter.variant_of = "norm"}
 // CHECK: %[[S:.*]] = sinter.sum %[[X]] [0]
 // CHECK: sinter.all_reduce sum %[[S]] over ["data"] channel 0
 // CHECK: sinter.all_gather %{{.*}} sizes [2, 2, 1] over ["data"] channel 1 : tensor<2x4xf32> -> tensor<5x4xf32>
-// CHECK-LABEL: func.func @norm#2(
+// CHECK-LABEL: func.func @"norm#1"(
 // CHECK-SAME: tensor<1x4xf32> {sinter.input = "x", sinter.part = #sinter.part<tensor<5x4xf32> from 2 by [1]>}
 // CHECK-SAME: attributes {sinter.ranks = array<i64: 2, 3>, sinter.variant_of = "norm"}
 // CHECK: sinter.all_reduce sum %{{.*}} over ["data"] channel 0
