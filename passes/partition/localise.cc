@@ -1,4 +1,6 @@
 #include "sinter/ir/dialect/mesh.h"
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/sharding.h"
 #include "sinter/passes/partition/local_function.h"
 #include "sinter/passes/passes.h"
 
@@ -57,7 +59,7 @@ class LocalisePass : public impl::LocaliseBase<LocalisePass> {
 
   mlir::LogicalResult localise(FuncOp function) {
     mlir::FailureOr<llvm::SmallVector<RankSet>> sets = RankSetsOf(function, settings_.mesh);
-    if (mlir::failed(sets)) return mlir::failure();
+    if (mlir::failed(sets) || mlir::failed(checkTerms(function))) return mlir::failure();
     const std::string name = function.getSymName().str();
     for (auto [i, ranks] : llvm::enumerate(*sets)) {
       FuncOp local = LocalFunction(function, settings_, ranks).build();
@@ -65,6 +67,21 @@ class LocalisePass : public impl::LocaliseBase<LocalisePass> {
     }
     function.erase();
     return mlir::success();
+  }
+
+  // Ranks that add a value which each of them has whole would count it once for every rank.
+  static mlir::LogicalResult checkTerms(FuncOp function) {
+    mlir::WalkResult walk = function.walk([](ir::ReshardOp op) {
+      const ir::Sharding from = ir::ShardingOf(op.getX());
+      for (mlir::StringAttr axis : ir::ShardingOf(op).partial) {
+        if (from.isPartialOver(axis)) continue;
+        op.emitOpError() << "makes terms over axis " << axis << " of a value that its ranks have as "
+                         << from.text() << "; expected terms";
+        return mlir::WalkResult::interrupt();
+      }
+      return mlir::WalkResult::advance();
+    });
+    return mlir::failure(walk.wasInterrupted());
   }
 
   void setRanks(FuncOp variant, const std::string& name, size_t number, const RankSet& ranks) {

@@ -78,13 +78,13 @@ module attributes {sinter.mesh = #sinter.mesh<data 2>} {
 // CHECK: %[[MEAN:.*]] = sinter.sum
 // CHECK: %[[W:.*]] = sinter.matmul %{{.*}} {transpose_a}
 // CHECK: %[[R:.*]]:2 = sinter.all_reduce sum %[[MEAN]], %[[W]]
-// CHECK-NEXT: sinter.add %[[R]]#0
+// CHECK-NEXT: sinter.maximum %[[R]]#0
 // CHECK-NEXT: sinter.sub %{{.*}}, %[[R]]#1
 module attributes {sinter.mesh = #sinter.mesh<data 2>} {
   func.func @late(%x: tensor<8x3xf32> {sinter.input = "x"}, %w: tensor<2x3xf32> {sinter.variable = @v}, %m: tensor<3xf32> {sinter.variable = @mean})
       -> (tensor<3xf32> {sinter.variable = @mean}, tensor<2x3xf32> {sinter.variable = @v}) {
     %s = sinter.sum %x [0] : tensor<8x3xf32> -> tensor<3xf32>
-    %r = sinter.add %s, %m : tensor<3xf32>
+    %r = sinter.maximum %s, %m : tensor<3xf32>
     %y = sinter.matmul %x, %w {transpose_b} : (tensor<8x3xf32>, tensor<2x3xf32>) -> tensor<8x2xf32>
     %g = sinter.matmul %y, %x {transpose_a} : (tensor<8x2xf32>, tensor<8x3xf32>) -> tensor<2x3xf32>
     %u = sinter.sub %w, %g : tensor<2x3xf32>
@@ -100,14 +100,14 @@ module attributes {sinter.mesh = #sinter.mesh<data 2>} {
 // this rank's position.
 // CHECK-LABEL: func.func @alike
 // CHECK-SAME: %[[FIRST:[^:]*]]: tensor<i64> {sinter.rank_value = array<i64: 0, 4>}
-// CHECK: sinter.broadcast {{.*}} [1] : tensor<3xf32> -> tensor<4x3xf32>
-// CHECK: sinter.broadcast {{.*}} [0, 1] : tensor<1x3xf32> -> tensor<4x3xf32>
-// CHECK: sinter.iota 1 : tensor<4x3xf32>
-// CHECK: sinter.iota 0 origin %[[FIRST]] : tensor<4x3xf32>
 // CHECK: %[[I:.*]] = sinter.iota 0 : tensor<4xi64>
 // CHECK: %[[F:.*]] = sinter.broadcast %[[FIRST]] []
 // CHECK: %[[ROWS:.*]] = sinter.add %[[I]], %[[F]]
 // CHECK: sinter.gather %{{.*}}[%[[ROWS]]] dim 0 : tensor<8x3xf32>, tensor<4xi64> -> tensor<4x3xf32>
+// CHECK: sinter.broadcast {{.*}} [1] : tensor<3xf32> -> tensor<4x3xf32>
+// CHECK: sinter.broadcast {{.*}} [0, 1] : tensor<1x3xf32> -> tensor<4x3xf32>
+// CHECK: sinter.iota 1 : tensor<4x3xf32>
+// CHECK: sinter.iota 0 origin %[[FIRST]] : tensor<4x3xf32>
 module attributes {sinter.mesh = #sinter.mesh<data 2>} {
   func.func @alike(%x: tensor<8x3xf32> {sinter.input = "x"}, %b: tensor<3xf32> {sinter.variable = @b}, %c: tensor<1x3xf32> {sinter.variable = @c}, %d: tensor<8x3xf32> {sinter.variable = @d})
       -> (tensor<3xf32> {sinter.output = "y"}) {
@@ -123,9 +123,9 @@ module attributes {sinter.mesh = #sinter.mesh<data 2>} {
     %y = sinter.sum %5 [0] : tensor<8x3xf32> -> tensor<3xf32>
     return %y : tensor<3xf32>
   }
-  sinter.variable @d : tensor<8x3xf32> = constant(0.0, 0.0) seed 0
   sinter.variable @b : tensor<3xf32> = constant(0.0, 0.0) seed 0
   sinter.variable @c : tensor<1x3xf32> = constant(0.0, 0.0) seed 0
+  sinter.variable @d : tensor<8x3xf32> = constant(0.0, 0.0) seed 0
 }
 
 // -----
@@ -155,7 +155,7 @@ module attributes {sinter.mesh = #sinter.mesh<data 2>} {
 
 // -----
 
-// One of several axes shares the batch. New ops are on the device of the op that they replace.
+// Of several axes, one shares the batch. New ops are on the device of the op that they replace.
 // CHECK-LABEL: func.func @placed
 // CHECK-SAME: sinter.part = #sinter.part<tensor<8x3xf32> from 0 by [4, 0]>
 // CHECK: sinter.all_reduce sum %{{.*}} over ["data"] channel 0 {sinter.device = #sinter.device<gpu, 1>}
@@ -177,4 +177,27 @@ module attributes {sinter.mesh = #sinter.mesh<data 2>} {
     %s = sinter.sum %x [0] : tensor<1x3xf32> -> tensor<3xf32>
     return %s : tensor<3xf32>
   }
+}
+
+// -----
+
+// A gradient of 16 bits travels before it is cast, also if a loss scale divides it after the cast, and once.
+// CHECK-LABEL: func.func @scaled
+// CHECK: %[[G:.*]] = sinter.matmul %{{.*}} {transpose_a} : {{.*}} -> tensor<3x2xbf16>
+// CHECK: %[[SUM:.*]] = sinter.all_reduce sum %[[G]] over ["data"] channel 0
+// CHECK: %[[WIDE:.*]] = sinter.cast %[[SUM]]
+// CHECK: %[[UNSCALED:.*]] = sinter.mul %[[WIDE]]
+// CHECK-NOT: sinter.all_reduce
+// CHECK: sinter.sub %{{.*}}, %[[UNSCALED]]
+module attributes {sinter.mesh = #sinter.mesh<data 2>} {
+  func.func @scaled(%x: tensor<8x3xbf16> {sinter.input = "x"}, %y: tensor<8x2xbf16> {sinter.input = "y"}, %w: tensor<3x2xf32> {sinter.variable = @w}, %scale: tensor<3x2xf32> {sinter.variable = @scale})
+      -> (tensor<3x2xf32> {sinter.variable = @w}) {
+    %g = sinter.matmul %x, %y {transpose_a} : (tensor<8x3xbf16>, tensor<8x2xbf16>) -> tensor<3x2xbf16>
+    %wide = sinter.cast %g : tensor<3x2xbf16> -> tensor<3x2xf32>
+    %unscaled = sinter.mul %wide, %scale : tensor<3x2xf32>
+    %new = sinter.sub %w, %unscaled : tensor<3x2xf32>
+    return %new : tensor<3x2xf32>
+  }
+  sinter.variable @w : tensor<3x2xf32> = constant(0.0, 0.0) seed 0
+  sinter.variable @scale : tensor<3x2xf32> = constant(1.0, 0.0) seed 0
 }
