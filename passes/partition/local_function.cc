@@ -224,11 +224,13 @@ void LocalFunction::reportGather(ir::ReshardOp op) {
 
 void LocalFunction::addToBucket(ir::ReshardOp op) {
   const mlir::Type element = op.getType().getElementType();
+  const ir::DeviceAttr device = ir::DeviceOf(op.getX());
   const Sharding from = ir::ShardingOf(op.getX());
-  auto* bucket = llvm::find_if(
-      buckets_, [&](const Bucket& b) { return b.element == element && b.axes == from.partial; });
+  auto* bucket = llvm::find_if(buckets_, [&](const Bucket& b) {
+    return b.element == element && b.device == device && b.axes == from.partial;
+  });
   if (bucket == buckets_.end()) {
-    buckets_.push_back(Bucket{element, from.partial, {}, 0});
+    buckets_.push_back(Bucket{element, device, from.partial, {}, 0});
     bucket = &buckets_.back();
   }
   bucket->sums.push_back(op);

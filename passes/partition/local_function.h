@@ -71,6 +71,7 @@ class LocalFunction {
   // Sums that wait for their all_reduce.
   struct Bucket {
     mlir::Type element;
+    ir::DeviceAttr device;
     llvm::SmallVector<mlir::StringAttr, 1> axes;
     llvm::SmallVector<ir::ReshardOp> sums;
     int64_t bytes = 0;
