@@ -1,0 +1,229 @@
+// A model trains the same on any mesh: its losses, its variables and its evaluation are those of one CPU.
+// SINTER_MESH_SWEEP=1 trains every model with every optimizer on many more meshes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <optional>
+
+#include "sinter/runtime/host/status.h"
+#include "sinter/tests/numerics/training_models.h"
+
+namespace sinter::numerics {
+namespace {
+
+// f64 differs by the order of sums alone.
+constexpr double kMostOfF64 = 1e-12;
+// For the losses of 20 steps, relative.
+constexpr double kMostOfF32 = 1e-5, kMostOfF16 = 5e-3, kMostOfBf16 = 2e-2;
+
+MeshCase Data(int64_t ranks) { return {.axes = {{"data", ranks}}}; }
+MeshCase UnevenData(int64_t ranks) { return {.axes = {{"data", ranks}}, .even = false}; }
+
+struct Comparison {
+  TrainingSetup setup;
+  MeshCase mesh;
+  std::function<void(CompileOptions&)> with = {};         // Further options for the mesh.
+  std::optional<TrainingSetup> reference = std::nullopt;  // Trained by one CPU, if not `setup`.
+};
+
+class MeshTrainingTest : public ::testing::Test {
+ protected:
+  MeshTrainingTest() { setenv("SINTER_CPU_DEVICES", "16", /*overwrite=*/1); }
+  ~MeshTrainingTest() override { unsetenv("SINTER_CPU_DEVICES"); }
+
+  // Trains on the mesh and on one CPU. Returns the results of the mesh.
+  Trained Compare(const Comparison& comparison);
+  Trained Compare(const TrainingSetup& setup, const MeshCase& mesh) {
+    return Compare({.setup = setup, .mesh = mesh});
+  }
+  // Trains once for all meshes.
+  const Trained& OnOneCpu(const TrainingSetup& setup);
+
+ private:
+  std::map<std::string, Trained> on_one_cpu_;
+};
+
+const Trained& MeshTrainingTest::OnOneCpu(const TrainingSetup& setup) {
+  auto [found, is_new] = on_one_cpu_.try_emplace(setup.text());
+  if (!is_new) return found->second;
+  found->second = Train(setup, OptionsOf({}));
+  const std::vector<double>& losses = found->second.losses;
+  EXPECT_LT(*std::ranges::min_element(losses), 0.99 * losses.front()) << setup.text() << " learns nothing";
+  return found->second;
+}
+
+void ExpectSame(const std::string& name, const HostTensor& got, const HostTensor& want) {
+  ASSERT_EQ(got.ToString(), want.ToString()) << name;
+  if (want.dtype() == F64) {
+    const auto a = got.Span<double>().value(), b = want.Span<double>().value();
+    double largest = 0;
+    for (double x : b) largest = std::max(largest, std::abs(x));
+    for (size_t i = 0; i < b.size(); ++i) {
+      ASSERT_NEAR(a[i], b[i], kMostOfF64 * largest) << name << "[" << i << "]";
+    }
+  } else if (want.dtype() != F32) {
+    EXPECT_EQ(std::memcmp(got.data(), want.data(), static_cast<size_t>(want.num_bytes())), 0) << name;
+  }
+}
+
+Trained MeshTrainingTest::Compare(const Comparison& comparison) {
+  const TrainingSetup& setup = comparison.setup;
+  SCOPED_TRACE(setup.text() + " on " + comparison.mesh.text());
+  const Trained& one = OnOneCpu(comparison.reference.value_or(setup));
+  CompileOptions options = OptionsOf(comparison.mesh);
+  if (comparison.with) comparison.with(options);
+  Trained got = Train(setup, options);
+  const double most = setup.precision == Precision::kBf16  ? kMostOfBf16
+                      : setup.precision == Precision::kF16 ? kMostOfF16
+                      : setup.dtype == F64                 ? kMostOfF64
+                                                           : kMostOfF32;
+  EXPECT_EQ(got.losses.size(), one.losses.size());
+  for (size_t i = 0; i < one.losses.size(); ++i) {
+    EXPECT_NEAR(got.losses[i], one.losses[i], most * std::abs(one.losses[i])) << "run " << i;
+  }
+  if (setup.precision == Precision::kF32) {
+    EXPECT_EQ(got.correct, one.correct);
+  }
+  ExpectSame("logits", got.logits, one.logits);
+  for (const auto& [name, want] : one.variables) {
+    // The losses of the log have been compared.
+    if (!name.starts_with("log/")) ExpectSame(name, got.variables.at(name), want);
+  }
+  return got;
+}
+
+TEST_F(MeshTrainingTest, AnMlp) {
+  for (int64_t ranks : {2, 8, 16}) Compare({.model = "mlp"}, Data(ranks));
+  for (int64_t ranks : {3, 15}) Compare({.model = "mlp", .batch = 15}, Data(ranks));
+  // Batches that do not divide, and one with fewer examples than ranks.
+  for (int64_t ranks : {2, 7, 12}) Compare({.model = "mlp", .batch = 13}, UnevenData(ranks));
+  for (int64_t ranks : {4, 16}) Compare({.model = "mlp", .batch = 3}, UnevenData(ranks));
+}
+
+TEST_F(MeshTrainingTest, ALeNet) {
+  for (int64_t ranks : {2, 16}) Compare({.model = "lenet"}, Data(ranks));
+  Compare({.model = "lenet", .batch = 11}, UnevenData(3));
+  Compare({.model = "lenet", .dtype = F32}, Data(8));
+}
+
+TEST_F(MeshTrainingTest, AGpt) {
+  for (int64_t ranks : {2, 8}) Compare({.model = "gpt", .batch = 8, .evaluates = false}, Data(ranks));
+  Compare({.model = "gpt", .batch = 5}, UnevenData(3));
+  Compare({.model = "gpt", .batch = 8, .dtype = F32, .evaluates = false}, Data(4));
+}
+
+TEST_F(MeshTrainingTest, AResNetWithStatisticsOfTheWholeBatch) {
+  Compare({.model = "resnet", .batch = 8}, Data(4));
+  Compare({.model = "resnet", .batch = 7}, UnevenData(3));
+  Compare({.model = "resnet", .batch = 8, .dtype = F32, .evaluates = false}, Data(2));
+}
+
+TEST_F(MeshTrainingTest, AResNetWithStatisticsOfEachRank) {
+  for (int64_t ranks : {2, 4}) {
+    const TrainingSetup setup{.model = "resnet", .batch = 8};
+    TrainingSetup composed = setup;
+    composed.parts_of_batch_norm = ranks;
+    MeshCase mesh = Data(ranks);
+    mesh.batch_norm = BatchStatistics::kPerDevice;
+    Compare({.setup = setup, .mesh = mesh, .reference = composed});
+  }
+}
+
+TEST_F(MeshTrainingTest, ARecurrentNetwork) {
+  Compare({.model = "rnn", .batch = 9}, Data(3));
+  Compare({.model = "rnn", .batch = 9, .optimizer = "adamw"}, UnevenData(4));
+}
+
+TEST_F(MeshTrainingTest, PairsOfExamplesOfTheWholeBatch) {
+  for (int64_t ranks : {2, 6}) Compare({.model = "twins", .batch = 6}, Data(ranks));
+  Compare({.model = "twins", .batch = 7}, UnevenData(3));
+}
+
+TEST_F(MeshTrainingTest, EveryOptimizer) {
+  for (const std::string& optimizer : OptimizerNames()) {
+    Compare({.model = "mlp", .batch = 7, .optimizer = optimizer, .evaluates = false}, UnevenData(3));
+  }
+  Compare({.model = "gpt", .batch = 8, .optimizer = "adamw", .evaluates = false}, Data(2));
+}
+
+// The mask belongs to the example, not to the rank.
+TEST_F(MeshTrainingTest, Dropout) {
+  for (int64_t ranks : {4, 16}) Compare({.model = "mlp", .dropout = 0.4}, Data(ranks));
+  Compare({.model = "lenet", .batch = 10, .dropout = 0.3}, UnevenData(4));
+  Compare({.model = "gpt", .batch = 4, .dropout = 0.2, .evaluates = false}, Data(2));
+}
+
+TEST_F(MeshTrainingTest, AccumulatedGradients) {
+  for (const std::string optimizer : {"sgd", "adam scaled", "adamw"}) {
+    Compare({.model = "mlp", .batch = 6, .optimizer = optimizer, .parts = 3, .dropout = 0.2}, Data(3));
+  }
+  Compare({.model = "mlp", .batch = 5, .optimizer = "nesterov clipped", .parts = 2}, UnevenData(4));
+  Compare({.model = "gpt", .batch = 4, .optimizer = "adamw", .parts = 2, .evaluates = false}, Data(4));
+}
+
+// A gradient that no f16 holds on one rank stops the step on all of them.
+TEST_F(MeshTrainingTest, LossScalesOfF16) {
+  const TrainingSetup setup{.model = "mlp",
+                            .batch = 7,
+                            .dtype = F32,
+                            .optimizer = "sgd scaled",
+                            .precision = Precision::kF16,
+                            .evaluates = false};
+  auto scale = [](const Trained& trained) {
+    return trained.variables.at("sgd/loss_scale").Span<float>().value()[0];
+  };
+  const float want = scale(OnOneCpu(setup));
+  EXPECT_LT(want, 0x1p22f) << "nothing has overflowed";
+  EXPECT_EQ(scale(Compare(setup, UnevenData(3))), want);
+}
+
+TEST_F(MeshTrainingTest, Gradients16BitsWide) {
+  Compare({.model = "mlp", .dtype = F32, .precision = Precision::kBf16}, Data(4));
+  Compare({.model = "gpt", .batch = 4, .dtype = F32, .precision = Precision::kBf16, .evaluates = false},
+          Data(2));
+}
+
+// Each rank has two devices, and each half of the network an exchange of its own.
+TEST_F(MeshTrainingTest, RanksOfTwoDevices) {
+  TrainingSetup setup{.model = "mlp", .optimizer = "adamw"}, placed = setup;
+  placed.is_placed = true;
+  MeshCase mesh = Data(4);
+  mesh.devices_of_rank = 2;
+  Compare({.setup = placed, .mesh = mesh, .reference = setup});
+}
+
+TEST_F(MeshTrainingTest, OtherCompileOptions) {
+  MeshCase small_buckets = Data(4);
+  small_buckets.bucket_bytes = 256;
+  const TrainingSetup gpt{.model = "gpt", .batch = 8, .evaluates = false}, lenet{.model = "lenet"};
+  Compare({gpt, small_buckets, [](CompileOptions& o) { o.row_chunk_bytes = 1024; }});
+  Compare({gpt, Data(2), [](CompileOptions& o) { o.memory_limit = 352128; }});
+  Compare({lenet, UnevenData(3), [](CompileOptions& o) { o.fuse = o.fuse_epilogues = o.in_place = false; }});
+  Compare({lenet, Data(2), [](CompileOptions& o) { o.image_layout = Layout::kNhwc; }});
+  Compare({lenet, Data(4), [](CompileOptions& o) { o.check_indices = true; }});
+}
+
+TEST_F(MeshTrainingTest, Sweep) {
+  if (!std::getenv("SINTER_MESH_SWEEP")) GTEST_SKIP() << "set SINTER_MESH_SWEEP=1";
+  for (const std::string model : {"mlp", "lenet", "gpt", "resnet", "rnn", "twins"}) {
+    for (const std::string& optimizer : OptimizerNames()) {
+      for (int64_t ranks = 2; ranks <= 16; ++ranks) {
+        for (int64_t batch : {int64_t{1}, ranks, 2 * ranks + 1}) {
+          TrainingSetup setup{.model = model, .batch = batch, .optimizer = optimizer};
+          setup.parts = ranks % 3 == 0 ? 2 : 1;
+          setup.dropout = ranks % 2 == 0 ? 0.1 : 0;
+          Compare(setup, UnevenData(ranks));
+        }
+      }
+      std::cout << model << " with " << optimizer << " is the same" << std::endl;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sinter::numerics
