@@ -110,6 +110,12 @@ std::string HeaderText(const Plan& plan) {
   return text;
 }
 
+// Returns "parts of 1.5 MB  " for a variable of which each rank holds a part.
+std::string PartText(const VariableInfo& variable) {
+  if (!variable.is_cut) return "";
+  return absl::StrCat("parts of ", BytesText(static_cast<double>(variable.part_bytes)), "  ");
+}
+
 // Returns "; replicas of them: 2, 128 B"; empty if there are no replicas. A session allocates memory for
 // replicas too.
 std::string ReplicasText(const fb::Plan& plan) {
@@ -131,9 +137,9 @@ std::string VariablesText(const Plan& plan) {
   std::string text = absl::StrCat("\nvariables: ", variables.size(), ", ", BytesText(total),
                                   ReplicasText(plan.table()), "\n");
   for (const VariableInfo& v : variables) {
-    absl::StrAppendFormat(&text, "  %-32s %-20s %10s  %s%s%s\n", v.name, v.TypeString(),
+    absl::StrAppendFormat(&text, "  %-32s %-20s %10s  %s%s%s%s\n", v.name, v.TypeString(),
                           BytesText(static_cast<double>(v.bytes)),
-                          plan.Devices().size() == 1 ? "" : v.device.ToString() + "  ",
+                          plan.Devices().size() == 1 ? "" : v.device.ToString() + "  ", PartText(v),
                           v.trainable ? "trainable  " : "", v.location);
   }
   return text;

@@ -57,6 +57,23 @@ std::vector<ir::DeviceAttr> DevicesOf(mlir::ModuleOp module) {
   return devices;
 }
 
+// The part of the variable that a rank holds; 0 if it holds all.
+Offset<fb::VariableBox> WriteBox(flatbuffers::FlatBufferBuilder& builder, ir::VariableOp variable) {
+  auto box = variable->getAttrOfType<ir::BoxAttr>(ir::kBoxAttr);
+  if (!box) return 0;
+  std::vector<Offset<fb::BoxExtent>> extents;
+  for (auto [size, part, first] : llvm::zip(box.getExtents(), box.getSizes(), box.getFirsts())) {
+    const llvm::ArrayRef<int64_t> strides =
+        first.empty() ? llvm::ArrayRef<int64_t>() : first.asArrayRef().drop_front();
+    Offset<flatbuffers::Vector<int64_t>> list = 0;
+    if (!strides.empty()) list = builder.CreateVector(strides.data(), strides.size());
+    extents.push_back(fb::CreateBoxExtent(builder, size, part, first.empty() ? 0 : first[0], list));
+  }
+  const llvm::ArrayRef<int64_t> shape = box.getWhole().getShape();
+  auto list = builder.CreateVector(shape.data(), shape.size());
+  return fb::CreateVariableBox(builder, list, builder.CreateVector(extents));
+}
+
 std::vector<Offset<fb::Variable>> WriteVariables(mlir::ModuleOp module, PlanContents& plan) {
   std::vector<Offset<fb::Variable>> variables;
   flatbuffers::FlatBufferBuilder& builder = plan.builder;
@@ -73,12 +90,13 @@ std::vector<Offset<fb::Variable>> WriteVariables(mlir::ModuleOp module, PlanCont
     auto initializer = fb::CreateInitializer(
         builder, static_cast<fb::InitializerKind>(variable.getInitializer()),
         variable.getA().convertToDouble(), variable.getB().convertToDouble(), variable.getSeed());
+    auto box = WriteBox(builder, variable);
     llvm::SmallVector<UserLocation> lines = UserLocations(variable.getLoc());
     uint32_t location = plan.locations.Add(lines.empty() ? UserLocation{} : lines.front());
     variables.push_back(fb::CreateVariable(builder, name, WriteType(builder, type),
                                            plan_ir::TensorBytes(type), initializer, variable.getTrainable(),
                                            location, plan.DeviceIndex(DeviceOfVariable(variable)),
-                                           replica_of(variable)));
+                                           replica_of(variable), box));
   }
   return variables;
 }
@@ -238,10 +256,10 @@ absl::StatusOr<std::string> Finish(PlanContents& plan, const EmitOptions& option
   auto devices = WriteDevices(plan);
   auto rank_values = WriteRankValues(plan);
   SINTER_ASSIGN_OR_RETURN(GpuKernelTable gpu_kernels, WriteGpuKernels(plan, sources, options, times));
-  fb::FinishPlanBuffer(builder,
-                       fb::CreatePlan(builder, Plan::LeastVersion(/*has_mesh=*/!tables.mesh.IsNull()), producer,
-                                      name, hash, target, variable_table, function_table, locations, constants,
-                                      code, devices, gpu_kernels, better_code, tables.mesh, rank_values));
+  fb::FinishPlanBuffer(
+      builder, fb::CreatePlan(builder, Plan::LeastVersion(/*has_mesh=*/!tables.mesh.IsNull()), producer, name,
+                              hash, target, variable_table, function_table, locations, constants, code,
+                              devices, gpu_kernels, better_code, tables.mesh, rank_values));
   std::string bytes(reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize());
   SINTER_RETURN_IF_ERROR(SealPlan(bytes));
   return bytes;

@@ -18,6 +18,7 @@
 #include "sinter/runtime/plan/plan_devices.h"
 #include "sinter/runtime/plan/plan_vectors.h"
 #include "sinter/runtime/plan/plan_verifier.h"
+#include "sinter/runtime/plan/variable_box.h"
 #include "sinter/runtime/tensor/tensor.h"
 
 namespace sinter {
@@ -91,7 +92,10 @@ VariableInfo DescribeVariable(const fb::Plan& plan, const fb::Variable& variable
   VariableInfo info;
   info.name = variable.name()->str();
   SetType(*variable.type(), &info);
-  info.bytes = static_cast<int64_t>(variable.bytes());
+  info.shape = WholeShape(variable);
+  info.part_bytes = static_cast<int64_t>(variable.bytes());
+  info.is_cut = IsCut(variable);
+  info.bytes = *DenseBytes(info.dtype, info.shape);
   info.trainable = variable.trainable();
   info.location = LocationText(plan, variable.location());
   info.device = DeviceOf(plan, variable.device());

@@ -17,6 +17,7 @@
 #include "sinter/runtime/plan/plan.h"
 #include "sinter/runtime/plan/plan_code.h"
 #include "sinter/runtime/plan/plan_devices.h"
+#include "sinter/runtime/plan/variable_box.h"
 #include "sinter/runtime/tensor/tensor.h"
 
 namespace sinter {
@@ -213,6 +214,7 @@ absl::Status VerifyVariable(const fb::Plan& plan, const fb::Variable& variable, 
   }
   total += bytes;
   if (total > kPlanMaxMemoryBytes) return absl::InvalidArgumentError("all variables exceed an address space");
+  SINTER_RETURN_IF_ERROR(VerifyVariableBox(plan, variable));
   SINTER_RETURN_IF_ERROR(VerifyInitializer(variable));
   SINTER_RETURN_IF_ERROR(VerifyDevice(plan, variable.device()));
   return VerifyLocation(plan, variable.location());

@@ -23,6 +23,8 @@
 //  - A replica of a variable has the variable's shape. It has the same type and is on a device without
 //    another copy of that type; or it is a bf16 or f16 copy of an f32 variable, the only one of its type on
 //    its device, which then also has an f32 copy.
+//  - The parts of a variable that the ranks of a mesh hold are equal or disjoint, and together the whole. A
+//    replica has the parts of its original.
 //  - In a plan with a mesh, every function runs on each rank once. For all of its ranks, its buffers are
 //    inside their inputs. All ranks have the same exchanges over axes in the same order, and members of one
 //    exchange agree on the sizes (docs/collectives.md says why no rank then waits forever).

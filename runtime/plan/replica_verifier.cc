@@ -10,6 +10,7 @@
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/plan/plan_devices.h"
 #include "sinter/runtime/plan/plan_verifier.h"
+#include "sinter/runtime/plan/variable_box.h"
 
 namespace sinter {
 namespace {
@@ -43,6 +44,9 @@ absl::Status VerifyReplica(const fb::Plan& plan, const fb::Variable& variable, P
   }
   if (!SameShape(original, variable)) {
     return absl::InvalidArgumentError(absl::StrCat(is_replica, ", of another shape"));
+  }
+  if (!HaveEqualBoxes(original, variable)) {
+    return absl::InvalidArgumentError(absl::StrCat(is_replica, ", of which ranks hold other parts"));
   }
   const bool is_low_precision = TypeOf(variable) == DType::kBf16 || TypeOf(variable) == DType::kF16;
   if (TypeOf(variable) != TypeOf(original) && !(TypeOf(original) == DType::kF32 && is_low_precision)) {

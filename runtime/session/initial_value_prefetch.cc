@@ -11,13 +11,13 @@ constexpr int kOthers = 4;
 
 }  // namespace
 
-void InitialValuePrefetch::Add(size_t key, const InitialValues& values, DType dtype, int64_t elements) {
-  const int64_t bytes = elements * SizeOf(dtype);
+void InitialValuePrefetch::Add(size_t key, const InitialValues& values, DType dtype, const TensorBox& box) {
+  const int64_t bytes = box.num_elements() * SizeOf(dtype);
   const bool is_random =
       values.kind == InitialValues::Kind::kUniform || values.kind == InitialValues::Kind::kNormal;
   if (!is_random || bytes == 0 || bytes > left_) return;
   left_ -= bytes;
-  items_.emplace(key, Item{.values = values, .dtype = dtype, .elements = elements});
+  items_.emplace(key, Item{.values = values, .dtype = dtype, .box = box});
 }
 
 void InitialValuePrefetch::Start(const ThreadPool& pool) {
@@ -28,12 +28,12 @@ void InitialValuePrefetch::Start(const ThreadPool& pool) {
   thread_ = std::thread([this, pool = most] {
     for (auto& [key, item] : items_) {
       if (is_abandoned_) return;
-      const int64_t bytes = item.elements * SizeOf(item.dtype);
+      const int64_t elements = item.box.num_elements(), bytes = elements * SizeOf(item.dtype);
       const absl::StatusOr<void*> data = HostMemory().Allocate(bytes);
       if (!data.ok()) return;
       item.data = {static_cast<std::byte*>(*data), Free{bytes}};
       const absl::Status filled =
-          FillInitialElements(item.values, item.dtype, 0, item.elements, item.data.get(), pool);
+          FillInitialPart(item.values, item.dtype, item.box, 0, elements, item.data.get(), pool);
       // The caller recomputes the values and gets the error.
       if (!filled.ok()) item.data.reset();
     }

@@ -1,7 +1,8 @@
 // Computes initial values on CPU cores that are idle while the devices are initialized.
 //
 //   InitialValuePrefetch ahead;
-//   ahead.Add(3, {.kind = InitialValues::Kind::kNormal, .b = 0.02, .seed = 7}, DType::kF32, 1 << 20);
+//   ahead.Add(3, {.kind = InitialValues::Kind::kNormal, .b = 0.02, .seed = 7}, DType::kF32,
+//             TensorBox::Whole(1 << 20));
 //   ahead.Start(pool);
 //   ...
 //   ahead.Wait();
@@ -43,14 +44,14 @@ class InitialValuePrefetch {
   InitialValuePrefetch& operator=(const InitialValuePrefetch&) = delete;
 
   // Call before Start, once per key.
-  void Add(size_t key, const InitialValues& values, DType dtype, int64_t elements);
+  void Add(size_t key, const InitialValues& values, DType dtype, const TensorBox& box);
   // Call once. Starts no thread if nothing was added.
   void Start(const ThreadPool& pool);
   // Waits until all values are computed, so that the computation does not disturb later work.
   void Wait() {
     if (thread_.joinable()) thread_.join();
   }
-  // Waits, then returns all elements; null if they were not computed here.
+  // Waits, then returns all elements of the box; null if they were not computed here.
   const std::byte* Find(size_t key);
 
  private:
@@ -63,7 +64,7 @@ class InitialValuePrefetch {
   struct Item {
     InitialValues values;
     DType dtype;
-    int64_t elements;
+    TensorBox box;
     std::unique_ptr<std::byte, Free> data = {};
   };
 

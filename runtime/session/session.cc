@@ -161,6 +161,22 @@ absl::StatusOr<HostTensor> Session::ViewVariable(std::string_view name) const {
   return state_->variables().View(index);
 }
 
+absl::StatusOr<std::vector<VariablePart>> Session::ReadParts(std::string_view name) const {
+  SINTER_ASSIGN_OR_RETURN(const SessionUse::Scope use, state_->buffers().use.Begin());
+  const internal_session::SessionVariables& variables = state_->variables();
+  SINTER_ASSIGN_OR_RETURN(const size_t index, variables.Find(name));
+  SINTER_RETURN_IF_ERROR(variables.CheckReadable(index));
+  std::vector<VariablePart> read;
+  for (const auto& part : variables.PartsOf(index)) {
+    SINTER_ASSIGN_OR_RETURN(HostTensor value, variables.ViewPart(part));
+    if (!value.is_owning()) {
+      SINTER_ASSIGN_OR_RETURN(value, value.Clone());
+    }
+    read.push_back({.rank = part.rank, .box = part.box, .value = std::move(value)});
+  }
+  return read;
+}
+
 absl::Status Session::WriteVariable(std::string_view name, const HostTensor& tensor) {
   SINTER_ASSIGN_OR_RETURN(const SessionUse::Scope use, state_->buffers().use.Begin());
   SINTER_ASSIGN_OR_RETURN(const size_t index, state_->variables().Find(name));

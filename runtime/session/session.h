@@ -83,6 +83,7 @@
 #include "sinter/runtime/tensor/argument.h"
 #include "sinter/runtime/tensor/scalar_log.h"
 #include "sinter/runtime/tensor/tensor.h"
+#include "sinter/runtime/tensor/tensor_box.h"
 #include "sinter/runtime/world/world.h"
 
 namespace sinter {
@@ -129,6 +130,13 @@ struct SessionOptions {
   // For tests: fills all arenas with 0xff bytes (NaN, -1) before every run to expose reads of unwritten
   // memory.
   bool poison = false;
+};
+
+// A part of a variable.
+struct VariablePart {
+  int64_t rank = 0;                     // The first rank of this process that holds it.
+  TensorBox box = TensorBox::Whole(0);  // The places of its elements in the whole variable.
+  HostTensor value;                     // With the part's own shape.
 };
 
 // The results of a run, as read-only views in main memory. Cheap to copy.
@@ -224,12 +232,18 @@ class Session {
   absl::StatusOr<BoundFunction> Bind(std::string_view function);
 
   std::span<const VariableInfo> variables() const;
-  // Returns a copy. NotFound lists the nearest names.
+  // Returns a copy. NotFound lists the nearest names. A variable of which ranks hold parts
+  // (VariableInfo::is_cut) is assembled. Among several processes this is then a call of all: Unavailable if
+  // another does not make it.
   absl::StatusOr<HostTensor> ReadVariable(std::string_view name) const;
   // Returns a view of the variable's own memory, valid as long as the session. Later runs and writes change
-  // the view. On a GPU, returns a copy instead. Errors as ReadVariable.
+  // the view. On a GPU, and for a cut variable, returns a copy instead. Errors as ReadVariable.
   absl::StatusOr<HostTensor> ViewVariable(std::string_view name) const;
-  // InvalidArgument for a wrong type or shape. FailedPrecondition if other sessions share the variable.
+  // Returns copies of the parts that this process holds, without asking the others; of a variable that is not
+  // cut, the whole. Errors as ReadVariable.
+  absl::StatusOr<std::vector<VariablePart>> ReadParts(std::string_view name) const;
+  // `tensor` is the whole variable; of a cut one each rank of this process takes its part. InvalidArgument for
+  // a wrong type or shape. FailedPrecondition if other sessions share the variable.
   absl::Status WriteVariable(std::string_view name, const HostTensor& tensor);
   // Sets all variables to their initial values and empties logs. FailedPrecondition if other sessions share
   // them.

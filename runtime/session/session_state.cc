@@ -101,7 +101,7 @@ absl::Status SessionState::LoadDevices(const SessionOptions& options) {
     const LoadTimes::Scope time = load_times_.Time("generated code of CPUs");
     SINTER_ASSIGN_OR_RETURN(sharing_->code, LoadedCode::Load(chosen.shared_object));
   }
-  variables_ = std::make_unique<SessionVariables>(program_.table(), &buffers_, *pool_);
+  variables_ = std::make_unique<SessionVariables>(program_, &buffers_, *pool_);
   if (owns_variables_) variables_->StartInitialValues();
   devices_ = std::make_unique<SessionDevices>(program_, &buffers_);
   return devices_->Open(make_, options,

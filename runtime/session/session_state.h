@@ -43,6 +43,7 @@ class SessionState {
   static absl::StatusOr<std::unique_ptr<SessionState>> Load(Plan plan, const SessionOptions& options,
                                                             const DeviceRuntimeFactory& make,
                                                             std::shared_ptr<Sharing> sharing = nullptr);
+  static SessionState& Of(const Session& session) { return *session.state_; }
   // Waits for devices. If one may still write afterwards, its memory is never freed.
   ~SessionState();
 

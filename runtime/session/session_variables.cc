@@ -12,6 +12,8 @@
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/plan/plan_devices.h"
 #include "sinter/runtime/plan/plan_verifier.h"
+#include "sinter/runtime/plan/variable_box.h"
+#include "sinter/runtime/session/variable_gather.h"
 #include "sinter/runtime/tensor/initializer.h"
 
 namespace sinter::internal_session {
@@ -52,10 +54,11 @@ void RoundTo(const std::byte* from, int64_t count, std::byte* to, const ThreadPo
 
 }  // namespace
 
-// Lists each variable once. Of its replicas the program sees the full-precision one on the first local
+// Lists each variable once. Of a part's copies the program sees the full-precision one on the first local
 // device. The verifier guarantees a full-precision copy on every device that has a low-precision one.
-SessionVariables::SessionVariables(const fb::Plan& plan, SessionBuffers* buffers, const ThreadPool& pool)
-    : plan_(plan), buffers_(*buffers), pool_(pool) {
+SessionVariables::SessionVariables(const RankProgram& program, SessionBuffers* buffers,
+                                   const ThreadPool& pool)
+    : file_(program.file()), plan_(program.table()), buffers_(*buffers), pool_(pool) {
   const auto* const tables = plan_.variables();
   const uint32_t count = tables == nullptr ? 0 : tables->size();
   std::vector<size_t> listed(count);
@@ -63,18 +66,30 @@ SessionVariables::SessionVariables(const fb::Plan& plan, SessionBuffers* buffers
     if (tables->Get(i)->replica_of() != 0) continue;
     listed[i] = infos_.size();
     infos_.push_back(DescribeVariable(plan_, *tables->Get(i)));
-    copies_.emplace_back();
+    originals_.push_back(i);
+    parts_.emplace_back();
   }
+  const RankMesh no_mesh(plan_);
   for (uint32_t i = 0; i < count; ++i) {
     const fb::Variable& table = *tables->Get(i);
     if (!buffers_.local.Has(table.device())) continue;
-    const size_t variable = listed[table.replica_of() == 0 ? i : table.replica_of() - 1];
-    copies_[variable].push_back(i);
+    std::vector<Part>& parts = parts_[listed[table.replica_of() == 0 ? i : table.replica_of() - 1]];
+    TensorBox box = BoxOf(no_mesh, table, 0);
+    auto part = std::ranges::find(parts, box, &Part::box);
+    if (part == parts.end()) {
+      const uint32_t rank = file_.mesh() == nullptr ? 0 : table.device() / NumDevices(file_);
+      part = parts.insert(parts.end(),
+                          {.box = std::move(box), .rank = rank, .number = num_parts_++, .copies = {}});
+    }
+    part->copies.push_back(i);
   }
   for (size_t v = 0; v < infos_.size(); ++v) {
-    if (copies_[v].empty()) continue;
-    std::ranges::stable_partition(copies_[v], [&](uint32_t copy) { return TypeOf(copy) == infos_[v].dtype; });
-    infos_[v].device = buffers_.local.NameOf(plan_, tables->Get(copies_[v].front())->device());
+    for (Part& part : parts_[v]) {
+      std::ranges::stable_partition(part.copies,
+                                    [&](uint32_t copy) { return TypeOf(copy) == infos_[v].dtype; });
+    }
+    if (parts_[v].empty()) continue;
+    infos_[v].device = buffers_.local.NameOf(plan_, tables->Get(parts_[v][0].copies.front())->device());
   }
 }
 
@@ -86,43 +101,116 @@ const DeviceBuffers& SessionVariables::BuffersOf(uint32_t copy) const {
   return buffers_.devices[plan_.variables()->Get(copy)->device()];
 }
 
-absl::StatusOr<uint32_t> SessionVariables::FirstCopy(size_t variable) const {
-  if (!copies_[variable].empty()) return copies_[variable].front();
-  // No local copy: find the rank that runs the original's device.
-  for (const fb::Variable* table : *plan_.variables()) {
-    if (infos_[variable].name != table->name()->c_str()) continue;
-    return absl::FailedPreconditionError(absl::StrCat(
-        "variable \"", infos_[variable].name, "\" is on ", DeviceOf(plan_, table->device()).ToString(),
-        " of the plan, which rank ", buffers_.local.RankOf(table->device()),
-        " runs and this process does not: use it there"));
-  }
-  return absl::InternalError("a variable without a table");
+std::vector<RankedBox> SessionVariables::BoxesOfAllRanks(size_t variable) const {
+  return BoxesOf(RankMesh(file_), *file_.variables()->Get(originals_[variable]));
 }
 
-absl::Status SessionVariables::Write(size_t variable, const void* data) {
-  SINTER_RETURN_IF_ERROR(WriteAt(variable, 0, data, static_cast<size_t>(infos_[variable].bytes)));
-  for (const uint32_t copy : copies_[variable]) buffers_.in_doubt.Remove(copy);
-  return absl::OkStatus();
+std::vector<TensorBox> SessionVariables::BoxesOfLocalRanks(size_t variable) const {
+  const RankMesh mesh(file_);
+  const uint32_t cell = file_.mesh() == nullptr ? buffers_.local.count : NumDevices(file_);
+  std::vector<TensorBox> boxes;
+  for (uint32_t device = 0; device < buffers_.local.count; device += cell) {
+    const uint32_t rank = file_.mesh() == nullptr ? 0 : (buffers_.local.first + device) / cell;
+    boxes.push_back(BoxOf(mesh, *file_.variables()->Get(originals_[variable]), rank));
+  }
+  return boxes;
+}
+
+int SessionVariables::ProcessOf(uint32_t rank) const {
+  return buffers_.local.RankOf(rank * (file_.mesh() == nullptr ? 1 : NumDevices(file_)));
+}
+
+absl::Status SessionVariables::CheckReadable(size_t variable) const {
+  for (const Part& part : parts_[variable]) {
+    for (const uint32_t copy : part.copies) SINTER_RETURN_IF_ERROR(buffers_.in_doubt.Check(copy));
+  }
+  if (!parts_[variable].empty()) return absl::OkStatus();
+  // No local copy: find the rank that runs the original's device.
+  const uint32_t device = plan_.variables()->Get(originals_[variable])->device();
+  return absl::FailedPreconditionError(
+      absl::StrCat("variable \"", infos_[variable].name, "\" is on ", DeviceOf(plan_, device).ToString(),
+                   " of the plan, which rank ", buffers_.local.RankOf(device),
+                   " runs and this process does not: use it there"));
+}
+
+absl::StatusOr<HostTensor> SessionVariables::ViewPart(const Part& part) const {
+  const fb::Variable& table = *plan_.variables()->Get(part.copies.front());
+  const auto* const dims = table.type()->shape();
+  const std::vector<int64_t> shape =
+      dims == nullptr ? std::vector<int64_t>() : std::vector<int64_t>(dims->begin(), dims->end());
+  const DType dtype = TypeOf(part.copies.front());
+  if (BuffersOf(part.copies.front()).is_host) {
+    return HostTensor::View(dtype, shape, buffers_.variables[part.copies.front()]);
+  }
+  SINTER_ASSIGN_OR_RETURN(HostTensor copy, HostTensor::Empty(dtype, shape));
+  SINTER_RETURN_IF_ERROR(ReadPart(part, 0, part.box.num_elements(), copy.mutable_data()));
+  return copy;
 }
 
 absl::StatusOr<HostTensor> SessionVariables::View(size_t index) const {
   const VariableInfo& info = infos_[index];
-  SINTER_ASSIGN_OR_RETURN(const uint32_t first, FirstCopy(index));
-  for (const uint32_t copy : copies_[index]) SINTER_RETURN_IF_ERROR(buffers_.in_doubt.Check(copy));
-  const std::byte* const data = buffers_.variables[first];
-  const DeviceBuffers& buffers = BuffersOf(first);
-  if (buffers.is_host) return HostTensor::View(info.dtype, info.shape, data);
-  SINTER_ASSIGN_OR_RETURN(HostTensor copy, HostTensor::Empty(info.dtype, info.shape));
-  if (info.bytes == 0) return copy;
-  SINTER_RETURN_IF_ERROR(
-      buffers.runtime->Download(copy.mutable_data(), data, static_cast<size_t>(info.bytes)));
-  return copy;
+  if (info.is_cut && buffers_.world != nullptr) {
+    return GatherVariable(*this, index, *buffers_.world, buffers_.session);
+  }
+  SINTER_RETURN_IF_ERROR(CheckReadable(index));
+  return info.is_cut ? Assemble(index) : ViewPart(parts_[index].front());
 }
 
-absl::Status SessionVariables::WriteAt(size_t variable, size_t offset, const void* data, size_t bytes) {
+// All parts are here.
+absl::StatusOr<HostTensor> SessionVariables::Assemble(size_t index) const {
+  const VariableInfo& info = infos_[index];
+  SINTER_ASSIGN_OR_RETURN(HostTensor whole, HostTensor::Empty(info.dtype, info.shape));
+  for (const Part& part : parts_[index]) {
+    SINTER_ASSIGN_OR_RETURN(const HostTensor own, ViewPart(part));
+    PutPart(part.box, 0, part.box.num_elements(), own.data(), SizeOf(info.dtype), whole.mutable_data());
+  }
+  return whole;
+}
+
+absl::Status SessionVariables::ReadPart(const Part& part, int64_t begin, int64_t count, void* to) const {
+  const uint32_t copy = part.copies.front();
+  const int64_t size = SizeOf(TypeOf(copy));
+  const auto bytes = static_cast<size_t>(count * size);
   if (bytes == 0) return absl::OkStatus();
-  for (const uint32_t copy : copies_[variable]) {
-    if (TypeOf(copy) != infos_[variable].dtype) {
+  const std::byte* const from = buffers_.variables[copy] + begin * size;
+  const DeviceBuffers& buffers = BuffersOf(copy);
+  if (!buffers.is_host) return buffers.runtime->Download(to, from, bytes);
+  std::memcpy(to, from, bytes);
+  return absl::OkStatus();
+}
+
+absl::Status SessionVariables::Write(size_t variable, const void* data) {
+  const int64_t size = SizeOf(infos_[variable].dtype);
+  for (const Part& part : parts_[variable]) {
+    const int64_t elements = part.box.num_elements(), most = std::min(elements, kPieceBytes / size);
+    if (part.box.is_whole()) {
+      SINTER_RETURN_IF_ERROR(WritePart(part, 0, elements, data));
+      continue;
+    }
+    SINTER_ASSIGN_OR_RETURN(HostTensor piece, HostTensor::Empty(infos_[variable].dtype, {most}));
+    for (int64_t begin = 0; begin < elements; begin += most) {
+      const int64_t count = std::min(most, elements - begin);
+      TakePart(part.box, begin, count, data, size, piece.mutable_data());
+      SINTER_RETURN_IF_ERROR(WritePart(part, begin, count, piece.data()));
+    }
+  }
+  MarkWritten(variable);
+  return absl::OkStatus();
+}
+
+void SessionVariables::MarkWritten(size_t variable) {
+  for (const Part& part : parts_[variable]) {
+    for (const uint32_t copy : part.copies) buffers_.in_doubt.Remove(copy);
+  }
+}
+
+absl::Status SessionVariables::WritePart(const Part& part, int64_t begin, int64_t count, const void* data) {
+  const DType dtype = TypeOf(part.copies.front());
+  const auto offset = static_cast<size_t>(begin * SizeOf(dtype)),
+             bytes = static_cast<size_t>(count * SizeOf(dtype));
+  if (bytes == 0) return absl::OkStatus();
+  for (const uint32_t copy : part.copies) {
+    if (TypeOf(copy) != dtype) {
       SINTER_RETURN_IF_ERROR(WriteRounded(copy, offset, data, bytes));
       continue;
     }
@@ -137,7 +225,6 @@ absl::Status SessionVariables::WriteAt(size_t variable, size_t offset, const voi
   return absl::OkStatus();
 }
 
-// `offset` and `bytes` are in bytes of the f32 variable, before rounding.
 absl::Status SessionVariables::WriteRounded(uint32_t copy, size_t offset, const void* data, size_t bytes) {
   constexpr int64_t kWide = sizeof(float);
   const DType dtype = TypeOf(copy);
@@ -165,11 +252,11 @@ absl::Status SessionVariables::WriteRounded(uint32_t copy, size_t offset, const 
 }
 
 // Fills all copies with Fill if each copy's bytes are all equal; otherwise returns false.
-absl::StatusOr<bool> SessionVariables::FillCopies(size_t index, const InitialValues& values) {
-  for (const uint32_t copy : copies_[index]) {
+absl::StatusOr<bool> SessionVariables::FillCopies(const Part& part, const InitialValues& values) {
+  for (const uint32_t copy : part.copies) {
     if (!RepeatedByte(values, TypeOf(copy)).has_value()) return false;
   }
-  for (const uint32_t copy : copies_[index]) {
+  for (const uint32_t copy : part.copies) {
     const auto bytes = static_cast<size_t>(plan_.variables()->Get(copy)->bytes());
     SINTER_RETURN_IF_ERROR(
         BuffersOf(copy).runtime->Fill(buffers_.variables[copy], *RepeatedByte(values, TypeOf(copy)), bytes));
@@ -178,10 +265,7 @@ absl::StatusOr<bool> SessionVariables::FillCopies(size_t index, const InitialVal
 }
 
 InitialValues SessionVariables::InitialValuesOf(size_t index) const {
-  const auto* const tables = plan_.variables();
-  const fb::Variable* table = tables->Get(copies_[index].front());
-  if (table->replica_of() != 0) table = tables->Get(table->replica_of() - 1);
-  const fb::Initializer& init = *table->initializer();
+  const fb::Initializer& init = *plan_.variables()->Get(originals_[index])->initializer();
   return {.kind = static_cast<InitialValues::Kind>(init.kind()),
           .a = init.a(),
           .b = init.b(),
@@ -191,49 +275,63 @@ InitialValues SessionVariables::InitialValuesOf(size_t index) const {
 void SessionVariables::StartInitialValues() {
   prefetch_ = std::make_unique<InitialValuePrefetch>();
   for (size_t i = 0; i < infos_.size(); ++i) {
-    if (copies_[i].empty() || infos_[i].device.is_host()) continue;
-    prefetch_->Add(i, InitialValuesOf(i), infos_[i].dtype, infos_[i].bytes / SizeOf(infos_[i].dtype));
+    if (infos_[i].device.is_host()) continue;
+    for (const Part& part : parts_[i]) {
+      prefetch_->Add(part.number, InitialValuesOf(i), infos_[i].dtype, part.box);
+    }
   }
   prefetch_->Start(pool_);
 }
 
-// Values are always computed on the CPU, so they have the same bits on every device.
+// Values are always computed on the CPU, so they have the same bits on every device. A part has the bits that
+// it has in the whole.
 absl::Status SessionVariables::InitializeVariable(size_t index, InitialValuePrefetch* prefetched) {
-  if (copies_[index].empty()) return absl::OkStatus();
+  if (parts_[index].empty()) return absl::OkStatus();
   const VariableInfo& variable = infos_[index];
-  const uint32_t first = copies_[index].front();
   const InitialValues values = InitialValuesOf(index);
-  if (BuffersOf(first).is_host) {
-    std::byte* const data = buffers_.variables[first];
+  if (!IsByElement(values)) {
+    const Part& part = parts_[index].front();
+    const bool is_here = part.box.is_whole() && BuffersOf(part.copies.front()).is_host;
+    HostTensor whole;
+    if (!is_here) {
+      SINTER_ASSIGN_OR_RETURN(whole, HostTensor::Empty(variable.dtype, variable.shape));
+    }
+    void* const data = is_here ? buffers_.variables[part.copies.front()] : whole.mutable_data();
     SINTER_RETURN_IF_ERROR(FillInitialValues(values, variable.dtype, variable.shape, data, pool_));
-    return copies_[index].size() == 1 ? absl::OkStatus() : Write(index, data);
+    return is_here && part.copies.size() == 1 ? absl::OkStatus() : Write(index, data);
   }
-  return InitializeOnDevices(index, values, prefetched);
+  for (const Part& part : parts_[index]) {
+    SINTER_RETURN_IF_ERROR(InitializePart(part, values, prefetched));
+  }
+  return absl::OkStatus();
 }
 
-absl::Status SessionVariables::InitializeOnDevices(size_t index, const InitialValues& values,
+absl::Status SessionVariables::InitializePart(const Part& part, const InitialValues& values,
+                                              InitialValuePrefetch* prefetched) {
+  const uint32_t first = part.copies.front();
+  if (!BuffersOf(first).is_host) return InitializeOnDevices(part, values, prefetched);
+  std::byte* const data = buffers_.variables[first];
+  const int64_t elements = part.box.num_elements();
+  SINTER_RETURN_IF_ERROR(FillInitialPart(values, TypeOf(first), part.box, 0, elements, data, pool_));
+  return part.copies.size() == 1 ? absl::OkStatus() : WritePart(part, 0, elements, data);
+}
+
+absl::Status SessionVariables::InitializeOnDevices(const Part& part, const InitialValues& values,
                                                    InitialValuePrefetch* prefetched) {
-  const VariableInfo& variable = infos_[index];
   // Fill avoids an upload, mostly for zeros in an optimizer's state.
-  SINTER_ASSIGN_OR_RETURN(const bool is_filled, FillCopies(index, values));
+  SINTER_ASSIGN_OR_RETURN(const bool is_filled, FillCopies(part, values));
   if (is_filled) return absl::OkStatus();
-  const std::byte* const ready = prefetched == nullptr ? nullptr : prefetched->Find(index);
-  if (ready != nullptr) return Write(index, ready);
-  if (!IsByElement(values)) {
-    SINTER_ASSIGN_OR_RETURN(HostTensor host, HostTensor::Empty(variable.dtype, variable.shape));
-    SINTER_RETURN_IF_ERROR(
-        FillInitialValues(values, variable.dtype, variable.shape, host.mutable_data(), pool_));
-    return Write(index, host.data());
-  }
-  const int64_t size = SizeOf(variable.dtype), elements = variable.bytes / size;
-  const int64_t most = std::min(elements, kPieceBytes / size);
-  SINTER_ASSIGN_OR_RETURN(HostTensor piece, HostTensor::Empty(variable.dtype, {most}));
+  const int64_t elements = part.box.num_elements();
+  const std::byte* const ready = prefetched == nullptr ? nullptr : prefetched->Find(part.number);
+  if (ready != nullptr) return WritePart(part, 0, elements, ready);
+  const DType dtype = TypeOf(part.copies.front());
+  const int64_t most = std::min(elements, kPieceBytes / SizeOf(dtype));
+  SINTER_ASSIGN_OR_RETURN(HostTensor piece, HostTensor::Empty(dtype, {most}));
   for (int64_t begin = 0; begin < elements; begin += most) {
     const int64_t count = std::min(most, elements - begin);
     SINTER_RETURN_IF_ERROR(
-        FillInitialElements(values, variable.dtype, begin, count, piece.mutable_data(), pool_));
-    SINTER_RETURN_IF_ERROR(
-        WriteAt(index, static_cast<size_t>(begin * size), piece.data(), static_cast<size_t>(count * size)));
+        FillInitialPart(values, dtype, part.box, begin, count, piece.mutable_data(), pool_));
+    SINTER_RETURN_IF_ERROR(WritePart(part, begin, count, piece.data()));
   }
   return absl::OkStatus();
 }

@@ -176,6 +176,11 @@ bool IsByElement(const InitialValues& values) { return values.kind != Kind::kOrt
 
 absl::Status FillInitialElements(const InitialValues& values, DType dtype, int64_t begin, int64_t count,
                                  void* data, const ThreadPool& pool) {
+  return FillInitialPart(values, dtype, TensorBox::Whole(begin + count), begin, count, data, pool);
+}
+
+absl::Status FillInitialPart(const InitialValues& values, DType dtype, const TensorBox& box, int64_t begin,
+                             int64_t count, void* data, const ThreadPool& pool) {
   SINTER_CHECK(IsByElement(values));
   if (values.kind == Kind::kConstant) {
     WithType(dtype, data, [&](auto* to) {
@@ -189,7 +194,9 @@ absl::Status FillInitialElements(const InitialValues& values, DType dtype, int64
   SINTER_RETURN_IF_ERROR(CheckRandom(dtype));
   WithType(dtype, data, [&](auto* to) {
     pool.ParallelFor(count, kRandomGrain, [&](int64_t first, int64_t end, int) {
-      FillRandom(values, begin + first, end - first, to + first);
+      box.ForEachRun(begin + first, end - first, [&](int64_t part, int64_t whole, int64_t run) {
+        FillRandom(values, whole, run, to + (part - begin));
+      });
     });
   });
   return absl::OkStatus();

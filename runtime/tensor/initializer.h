@@ -3,6 +3,8 @@
 //   FillInitialValues({.kind = InitialValues::Kind::kNormal, .b = 0.02, .seed = 7}, DType::kF32, {64, 64},
 //                     data, pool);
 //
+// FillInitialPart makes a part of a tensor without the rest.
+//
 // Random numbers come from Philox4x32-10 with key (seed low, seed high). Element i in row-major order has
 // counter (i low, i high, 0, 0), so the values are the same on every machine and for every number of threads.
 // Uniform uses 24 bits of word 0 (f64: 53 bits of words 0 and 1). Normal uses Box and Muller's cosine branch
@@ -19,6 +21,7 @@
 #include "absl/status/status.h"
 #include "sinter/runtime/host/dtype.h"
 #include "sinter/runtime/host/thread_pool.h"
+#include "sinter/runtime/tensor/tensor_box.h"
 
 namespace sinter {
 
@@ -44,6 +47,10 @@ bool IsByElement(const InitialValues& values);
 // FillInitialValues. Only for values with IsByElement. InvalidArgument: random values of integers.
 absl::Status FillInitialElements(const InitialValues& values, DType dtype, int64_t begin, int64_t count,
                                  void* data, const ThreadPool& pool);
+// Fills `data` with elements [begin, begin + count) of the box, with the bits that they have in the whole
+// tensor. As FillInitialElements.
+absl::Status FillInitialPart(const InitialValues& values, DType dtype, const TensorBox& box, int64_t begin,
+                             int64_t count, void* data, const ThreadPool& pool);
 // Returns the common value of all bytes of such a variable, for example 0 for zeros. nullopt if bytes differ
 // or the values are random.
 std::optional<uint8_t> RepeatedByte(const InitialValues& values, DType dtype);

@@ -111,6 +111,10 @@ uint64_t RankExpansion::MostBytes() const {
   for (uint32_t i = 0; i < num_variables_; ++i) {
     const fb::Variable& variable = *plan_.variables()->Get(i);
     bytes += kTableBytes + TypeBytes(*variable.type()) + count_ * (kTableBytes + SizeOrZero(variable.name()));
+    if (variable.box() == nullptr) continue;
+    const uint64_t numbers = SizeOrZero(variable.box()->shape()),
+                   extents = SizeOrZero(variable.box()->extents());
+    bytes += count_ * (kTableBytes * (1 + extents) + 8 * numbers);
   }
   for (const Variants& variants : FunctionVariants(plan_)) {
     std::map<const fb::Function*, uint64_t> ranks;
@@ -194,13 +198,26 @@ RankExpansion::Tables<fb::Variable> RankExpansion::Variables() {
     for (uint32_t k = 0; k < count_; ++k) {
       const std::string suffix = k == 0 ? "" : absl::StrCat("#", first_ + k);
       const auto name = builder_.CreateString(variable.name()->str() + suffix);
+      const auto box = Box(variable, first_ + k);
       const uint32_t original = variable.replica_of() != 0 ? variable.replica_of() : k == 0 ? 0 : i + 1;
       made[k * num_variables_ + i] =
           fb::CreateVariable(builder_, name, type, variable.bytes(), initializer, variable.trainable(),
-                             variable.location(), DeviceOf(first_ + k, variable.device()), original);
+                             variable.location(), DeviceOf(first_ + k, variable.device()), original, box);
     }
   }
   return made;
+}
+
+RankExpansion::Offset<fb::VariableBox> RankExpansion::Box(const fb::Variable& variable, uint32_t rank) {
+  if (variable.box() == nullptr) return 0;
+  Tables<fb::BoxExtent> extents;
+  for (uint32_t i = 0; i < SizeOrZero(variable.box()->extents()); ++i) {
+    const fb::BoxExtent& extent = *variable.box()->extents()->Get(i);
+    extents.push_back(fb::CreateBoxExtent(builder_, extent.size(), extent.part(),
+                                          mesh_.ValueOf(rank, extent.first(), extent.rank_strides())));
+  }
+  const auto shape = Copy(builder_, variable.box()->shape());
+  return fb::CreateVariableBox(builder_, shape, builder_.CreateVector(extents));
 }
 
 // Functions ------------------------------------------------------------------------------------------------

@@ -12,7 +12,9 @@
 //    and the first device of its group identify it on all processes.
 //  - Space RankValue: Buffer.index is an index into rank_values().
 //  - It has no constants and no code for CPUs. These stay in the file.
-// Each local rank has its own copy of a variable: the first one's is the variable, the others are replicas.
+// Each local rank has its own copy of a variable: the first one's is the variable, the others are replicas. If
+// ranks hold parts of the variable, each copy has the box of its part, without strides, and a "replica" may hold
+// another part than its original.
 // An output is the first local rank's; the others' are its replicas.
 //
 // The program of a plan without a mesh is the plan itself.
@@ -44,6 +46,8 @@ class RankProgram {
   static absl::StatusOr<RankProgram> Of(const fb::Plan& plan, const World* world);
 
   const fb::Plan& table() const { return *table_; }
+  // The plan that the program was made from.
+  const fb::Plan& file() const { return *file_; }
   // The bytes of the table. Empty if it is the plan itself.
   std::span<const std::byte> bytes() const { return {bytes_.get(), size_}; }
   // The constants of the file.

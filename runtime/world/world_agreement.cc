@@ -19,8 +19,12 @@ constexpr size_t kTextBytes = 400;
 constexpr World::Operation kComparePlans = {"comparing plans", 1};
 constexpr World::Operation kCompareErrors = {"creating a session", 2};
 
+constexpr uint32_t kCallTag = 3;
+
 struct Report {
   bool failed = false;
+  Sha256::Bytes call = {};
+  std::array<char, 100> name = {};
   std::array<char, kTextBytes> text = {};
 };
 
@@ -59,6 +63,33 @@ absl::Status AgreeOnStatus(World* world, const absl::Status& own) {
     if (!(*all)[rank].failed) continue;
     return absl::FailedPreconditionError(
         absl::StrCat("rank ", rank, " cannot create its session: ", (*all)[rank].text.data()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AgreeOnCall(World* world, uint32_t session, const std::string& call, const absl::Status& own) {
+  if (world == nullptr || world->size() == 1) return own;
+  Report report = {.failed = !own.ok()};
+  Sha256 hash;
+  hash.Update(std::as_bytes(std::span(call)));
+  report.call = hash.Digest();
+  call.copy(report.name.data(), report.name.size() - 1);
+  std::string(own.message()).copy(report.text.data(), kTextBytes - 1);
+  const World::Operation operation = {
+      .name = "agreeing on a call of all ranks", .tag = kCallTag, .session = session};
+  const absl::StatusOr<std::vector<Report>> all = Gather(*world, report, operation);
+  if (!own.ok()) return own;
+  SINTER_RETURN_IF_ERROR(all.status());
+  for (size_t rank = 0; rank < all->size(); ++rank) {
+    const Report& other = (*all)[rank];
+    if (other.failed) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("rank ", rank, " fails at ", other.name.data(), ": ", other.text.data()));
+    }
+    if (other.call == report.call) continue;
+    return absl::InvalidArgumentError(absl::StrCat("rank ", rank, " is at ", other.name.data(), ", and rank ",
+                                                   world->rank(), " at ", report.name.data(),
+                                                   ": all ranks make the same calls in the same order"));
   }
   return absl::OkStatus();
 }

@@ -1,12 +1,15 @@
-// Checks that the processes of a world make before they run a plan together.
+// Checks that the processes of a world make before they run a plan or exchange variables together.
 //
 //   SINTER_RETURN_IF_ERROR(AgreeOnPlan(world, plan));              // All ranks have the same plan.
 //   SINTER_RETURN_IF_ERROR(AgreeOnStatus(world, status));          // No rank has failed since.
+//   SINTER_RETURN_IF_ERROR(AgreeOnCall(world, 1, "saving a checkpoint", status));
 //
 // All ranks make each call, or none does. All get the same result, except that a failed rank gets its own
 // error. So no rank waits for one that has given up. A null `world` agrees.
 #ifndef SINTER_RUNTIME_WORLD_WORLD_AGREEMENT_H_
 #define SINTER_RUNTIME_WORLD_WORLD_AGREEMENT_H_
+
+#include <string>
 
 #include "absl/status/status.h"
 #include "sinter/runtime/plan/plan.h"
@@ -16,6 +19,11 @@ namespace sinter {
 
 // InvalidArgument names the first rank whose plan differs from rank 0's. Unavailable as World::Exchange.
 absl::Status AgreeOnPlan(World* world, const Plan& plan);
+
+// Before the exchanges of a call that all ranks make for session `session`. Returns `own` if it is an error;
+// otherwise InvalidArgument if another rank makes another call, and FailedPrecondition with the first failed
+// rank and its error. Unavailable as World::Exchange, such as when a rank makes no call in time.
+absl::Status AgreeOnCall(World* world, uint32_t session, const std::string& call, const absl::Status& own);
 
 // Returns `own` if it is an error; otherwise FailedPrecondition with the first failed rank and its error.
 absl::Status AgreeOnStatus(World* world, const absl::Status& own);

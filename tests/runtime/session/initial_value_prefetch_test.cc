@@ -23,8 +23,8 @@ bool IsThat(const std::byte* got, const InitialValues& values) {
 TEST(InitialValuePrefetchTest, AreThoseOfTheInitializer) {
   for (const int threads : {1, 2, 7}) {
     InitialValuePrefetch ahead;
-    ahead.Add(3, kNormal, DType::kF32, kCount);
-    ahead.Add(1, kUniform, DType::kF32, kCount);
+    ahead.Add(3, kNormal, DType::kF32, TensorBox::Whole(kCount));
+    ahead.Add(1, kUniform, DType::kF32, TensorBox::Whole(kCount));
     ahead.Start(ThreadPool(threads));
     EXPECT_TRUE(IsThat(ahead.Find(3), kNormal)) << threads;
     EXPECT_TRUE(IsThat(ahead.Find(1), kUniform)) << threads;
@@ -34,13 +34,13 @@ TEST(InitialValuePrefetchTest, AreThoseOfTheInitializer) {
 
 TEST(InitialValuePrefetchTest, OnlyWhatIsRandomAndFits) {
   InitialValuePrefetch ahead(/*most_bytes=*/2 * kCount * 4);
-  ahead.Add(0, {.a = 1}, DType::kF32, kCount);
-  ahead.Add(1, {.kind = ValuesKind::kOrthogonal, .a = 1}, DType::kF32, kCount);
-  ahead.Add(2, kNormal, DType::kF32, 0);
-  ahead.Add(3, kNormal, DType::kF32, kCount);
-  ahead.Add(4, kNormal, DType::kF64, kCount);
-  ahead.Add(5, kUniform, DType::kF32, kCount);
-  ahead.Add(6, kNormal, DType::kF32, 1);
+  ahead.Add(0, {.a = 1}, DType::kF32, TensorBox::Whole(kCount));
+  ahead.Add(1, {.kind = ValuesKind::kOrthogonal, .a = 1}, DType::kF32, TensorBox::Whole(kCount));
+  ahead.Add(2, kNormal, DType::kF32, TensorBox::Whole(0));
+  ahead.Add(3, kNormal, DType::kF32, TensorBox::Whole(kCount));
+  ahead.Add(4, kNormal, DType::kF64, TensorBox::Whole(kCount));
+  ahead.Add(5, kUniform, DType::kF32, TensorBox::Whole(kCount));
+  ahead.Add(6, kNormal, DType::kF32, TensorBox::Whole(1));
   ahead.Start(ThreadPool(2));
   for (const size_t key : {0u, 1u, 2u, 4u, 6u}) EXPECT_EQ(ahead.Find(key), nullptr) << key;
   EXPECT_TRUE(IsThat(ahead.Find(3), kNormal));
@@ -49,7 +49,7 @@ TEST(InitialValuePrefetchTest, OnlyWhatIsRandomAndFits) {
 
 TEST(InitialValuePrefetchTest, WhatCannotBeIsLeftToTheCaller) {
   InitialValuePrefetch ahead;
-  ahead.Add(0, kNormal, DType::kI32, kCount);
+  ahead.Add(0, kNormal, DType::kI32, TensorBox::Whole(kCount));
   ahead.Start(ThreadPool(2));
   EXPECT_EQ(ahead.Find(0), nullptr);
 }
@@ -57,7 +57,7 @@ TEST(InitialValuePrefetchTest, WhatCannotBeIsLeftToTheCaller) {
 TEST(InitialValuePrefetchTest, NobodyNeedsToWait) {
   InitialValuePrefetch idle, busy;
   idle.Start(ThreadPool(2));
-  busy.Add(0, kNormal, DType::kF32, kCount);
+  busy.Add(0, kNormal, DType::kF32, TensorBox::Whole(kCount));
   busy.Start(ThreadPool(2));
 }
 

@@ -1,0 +1,132 @@
+#include "sinter/runtime/session/variable_gather.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/session/session_variables.h"
+#include "sinter/runtime/tensor/tensor_box.h"
+#include "sinter/runtime/world/world_agreement.h"
+
+namespace sinter::internal_session {
+namespace {
+
+// Bytes of all processes' pieces together, and of one piece.
+constexpr int64_t kRoundBytes = int64_t{32} << 20, kLeastPieceBytes = int64_t{64} << 10,
+                  kMostPieceBytes = int64_t{4} << 20;
+constexpr uint32_t kGatherTag = 4;
+
+class Gathering {
+ public:
+  Gathering(const SessionVariables& variables, size_t index, World& world)
+      : variables_(variables), index_(index), world_(world), owned_(static_cast<size_t>(world.size())) {
+    const VariableInfo& info = variables.infos()[index];
+    size_ = SizeOf(info.dtype);
+    for (RankedBox& part : variables.BoxesOfAllRanks(index)) {
+      owned_[static_cast<size_t>(variables.ProcessOf(part.rank))].push_back(std::move(part.box));
+    }
+    most_ = std::clamp(kRoundBytes / world.size(), kLeastPieceBytes, kMostPieceBytes) / size_;
+  }
+
+  absl::Status Allocate() {
+    const VariableInfo& info = variables_.infos()[index_];
+    SINTER_ASSIGN_OR_RETURN(whole_, HostTensor::Empty(info.dtype, info.shape));
+    SINTER_ASSIGN_OR_RETURN(pieces_, HostTensor::Empty(info.dtype, {world_.size(), most_}));
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<HostTensor> Run(const World::Operation& operation) {
+    int64_t longest = 0;
+    for (int p = 0; p < world_.size(); ++p) longest = std::max(longest, ElementsOf(p));
+    for (int64_t begin = 0; begin < longest; begin += most_) {
+      SINTER_RETURN_IF_ERROR(ReadOwn(begin));
+      SINTER_RETURN_IF_ERROR(world_.Exchange(Transfers(begin), operation));
+      for (int p = 0; p < world_.size(); ++p) {
+        ForEachBox(p, begin, [&](const TensorBox& box, int64_t first, int64_t count, std::byte* piece) {
+          PutPart(box, first, count, piece, size_, whole_.mutable_data());
+          return absl::OkStatus();
+        }).IgnoreError();
+      }
+    }
+    return std::move(whole_);
+  }
+
+ private:
+  // Elements that the process sends in all.
+  int64_t ElementsOf(int process) const {
+    int64_t elements = 0;
+    for (const TensorBox& box : owned_[static_cast<size_t>(process)]) elements += box.num_elements();
+    return elements;
+  }
+  int64_t CountOf(int process, int64_t begin) const {
+    return std::clamp<int64_t>(ElementsOf(process) - begin, 0, most_);
+  }
+  std::byte* PieceOf(int process) {
+    return static_cast<std::byte*>(pieces_.mutable_data()) + process * most_ * size_;
+  }
+
+  // Calls f(box, first, count, piece) for the boxes of the process's elements [begin, begin + most_).
+  template <typename F>
+  absl::Status ForEachBox(int process, int64_t begin, F&& f) {
+    std::byte* piece = PieceOf(process);
+    int64_t left = CountOf(process, begin);
+    for (const TensorBox& box : owned_[static_cast<size_t>(process)]) {
+      const int64_t elements = box.num_elements();
+      if (begin < elements && left > 0) {
+        const int64_t count = std::min(elements - begin, left);
+        SINTER_RETURN_IF_ERROR(f(box, begin, count, piece));
+        piece += count * size_;
+        left -= count;
+      }
+      begin = std::max<int64_t>(begin - elements, 0);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadOwn(int64_t begin) {
+    return ForEachBox(world_.rank(), begin,
+                      [&](const TensorBox& box, int64_t first, int64_t count, std::byte* piece) {
+                        const auto parts = variables_.PartsOf(index_);
+                        const auto part = std::ranges::find(parts, box, &SessionVariables::Part::box);
+                        return variables_.ReadPart(*part, first, count, piece);
+                      });
+  }
+
+  std::vector<World::Transfer> Transfers(int64_t begin) {
+    std::vector<World::Transfer> transfers;
+    const int own = world_.rank();
+    for (int p = 0; p < world_.size(); ++p) {
+      if (p == own) continue;
+      const auto sent = static_cast<size_t>(CountOf(own, begin) * size_),
+                 received = static_cast<size_t>(CountOf(p, begin) * size_);
+      if (sent > 0) {
+        transfers.push_back({.peer = p, .data = PieceOf(own), .bytes = sent, .is_send = true});
+      }
+      if (received > 0) transfers.push_back({.peer = p, .data = PieceOf(p), .bytes = received});
+    }
+    return transfers;
+  }
+
+  const SessionVariables& variables_;
+  const size_t index_;
+  World& world_;
+  std::vector<std::vector<TensorBox>> owned_;  // By process: the parts that it sends.
+  int64_t size_, most_;                        // Bytes of an element; elements of a piece.
+  HostTensor whole_, pieces_;
+};
+
+}  // namespace
+
+absl::StatusOr<HostTensor> GatherVariable(const SessionVariables& variables, size_t index, World& world,
+                                          uint32_t session) {
+  Gathering gathering(variables, index, world);
+  absl::Status status = variables.CheckReadable(index);
+  if (status.ok()) status = gathering.Allocate();
+  const std::string call = absl::StrCat("reading variable \"", variables.infos()[index].name, "\"");
+  SINTER_RETURN_IF_ERROR(AgreeOnCall(&world, session, call, status));
+  return gathering.Run({.name = "reading a variable", .tag = kGatherTag, .session = session});
+}
+
+}  // namespace sinter::internal_session

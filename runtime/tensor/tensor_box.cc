@@ -1,0 +1,54 @@
+#include "sinter/runtime/tensor/tensor_box.h"
+
+#include <cstring>
+
+namespace sinter {
+
+TensorBox TensorBox::Whole(int64_t elements) {
+  const BoxExtent all = {elements, elements, 0};
+  return TensorBox(std::span(&all, 1));
+}
+
+// An extent joins the one before it if all of it is in the box, or if the box has one iteration of the one
+// before: the elements are then one range of both.
+TensorBox::TensorBox(std::span<const BoxExtent> extents) {
+  for (const BoxExtent& extent : extents) {
+    if (!extents_.empty() && (extent.part == extent.size || extents_.back().part == 1)) {
+      BoxExtent& last = extents_.back();
+      last = {last.size * extent.size, last.part * extent.part, last.first * extent.size + extent.first};
+    } else {
+      extents_.push_back(extent);
+    }
+  }
+  if (extents_.empty()) extents_.push_back({});
+}
+
+int64_t TensorBox::num_elements() const {
+  int64_t elements = 1;
+  for (const BoxExtent& extent : extents_) elements *= extent.part;
+  return elements;
+}
+
+int64_t TensorBox::whole_elements() const {
+  int64_t elements = 1;
+  for (const BoxExtent& extent : extents_) elements *= extent.size;
+  return elements;
+}
+
+void TakePart(const TensorBox& box, int64_t begin, int64_t count, const void* tensor, int64_t size,
+              void* part) {
+  box.ForEachRun(begin, count, [&](int64_t at, int64_t whole, int64_t run) {
+    std::memcpy(static_cast<std::byte*>(part) + (at - begin) * size,
+                static_cast<const std::byte*>(tensor) + whole * size, static_cast<size_t>(run * size));
+  });
+}
+
+void PutPart(const TensorBox& box, int64_t begin, int64_t count, const void* part, int64_t size,
+             void* tensor) {
+  box.ForEachRun(begin, count, [&](int64_t at, int64_t whole, int64_t run) {
+    std::memcpy(static_cast<std::byte*>(tensor) + whole * size,
+                static_cast<const std::byte*>(part) + (at - begin) * size, static_cast<size_t>(run * size));
+  });
+}
+
+}  // namespace sinter
