@@ -157,13 +157,9 @@ def FoldConstants : Pass<"sinter-fold-constants", "::mlir::func::FuncOp"> {
 def CutVariables : Pass<"sinter-cut-variables", "::mlir::ModuleOp"> {
   let summary = "Cut variables along an axis of the mesh";
   let description = [{
-    With `dims`, for tensor parallelism: cuts the extents whose names (`sinter.dims`, of the variable or of the parameter whose
-    slot it is) are in the list. Without, for ZeRO: cuts variables for storage alone, along their first dimension that the axis
-    divides, within the parts of axes that cut it already. At level 1 these are the optimizer's slots, at level 2 also sums of gradients over
-    several runs, at level 3 also trainable variables. The result is `sinter.sharding` on the variable, and `sinter.stored` for
-    storage. A dimension that another axis cuts already stays as it is.
-
-    Errors: an axis that the mesh lacks, names that no variable has, and a named extent that the axis does not divide.
+    With `dims`: cuts the extents whose names (`sinter.dims`) are in the list. Without: cuts slots (level 1), sums of gradients
+    over several runs (2) and trainable variables (3) for storage alone, along their first dimension that the axis divides.
+    Errors: an unknown axis, names that no variable has, and a named extent that the axis does not divide.
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
   let options = [
@@ -194,8 +190,7 @@ def Shard : Pass<"sinter-shard", "::mlir::ModuleOp"> {
     A function that updates variables must have a batch that divides, or with `even` off more rows than ranks; any other function
     that does not is computed whole by every rank.
 
-    Errors: exchanges that the program writes itself, an axis that the mesh lacks, inputs with different first dimensions and,
-    with `even`, a batch that does not divide.
+    Errors: exchanges of the program's own, an axis that the mesh lacks, different batches, a batch that does not divide.
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
   let options = [

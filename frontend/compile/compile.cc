@@ -97,10 +97,8 @@ void Fold(Manager& m, const CompileOptions&) {
   m.addNestedPass<FuncOp>(mlir::createCSEPass());
 }
 
-void Shard(Manager& m, const CompileOptions& o) {
-  parallel::Data data{.axes = {}};
+void CutVariables(Manager& m, const CompileOptions& o) {
   for (const parallel::Tactic& tactic : o.parallel) {
-    if (const auto* batch = std::get_if<parallel::Data>(&tactic)) data = *batch;
     if (const auto* tensor = std::get_if<parallel::Tensor>(&tactic)) {
       m.addPass(createCutVariables({.axis = tensor->axis, .dims = tensor->dims, .report = o.report}));
     }
@@ -109,16 +107,16 @@ void Shard(Manager& m, const CompileOptions& o) {
           {.axis = zero->axis, .level = zero->level, .leastBytes = zero->least_bytes, .report = o.report}));
     }
   }
+}
+
+void Shard(Manager& m, const CompileOptions& o) {
+  const parallel::Data data = BatchTactic(o);
   m.addPass(
       createShard({.axes = data.axes, .whole = data.whole_inputs, .even = data.even, .report = o.report}));
 }
 
 void Localise(Manager& m, const CompileOptions& o) {
-  parallel::Data data;
-  for (const parallel::Tactic& tactic : o.parallel) {
-    if (const auto* batch = std::get_if<parallel::Data>(&tactic)) data = *batch;
-  }
-  m.addPass(createLocalise({.bucketBytes = data.bucket_bytes, .report = o.report}));
+  m.addPass(createLocalise({.bucketBytes = BatchTactic(o).bucket_bytes, .report = o.report}));
 }
 
 void DropUnitDims(Manager& m, const CompileOptions& o) {
@@ -203,6 +201,7 @@ std::vector<Stage> TensorStages() {
       {"drop-unread-stats",
        [](Manager& m, const Options&) { m.addNestedPass<FuncOp>(createDropUnreadStats()); }},
       {"fold-constants", Fold},
+      {"cut-variables", CutVariables, &CompileReport::copies},
       {"shard", Shard, &CompileReport::copies},
       {"localise", Localise, &CompileReport::copies},
       {"drop-unit-dims", DropUnitDims},

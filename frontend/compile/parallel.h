@@ -7,10 +7,10 @@
 //                       parallel::Zero{.axis = "data", .level = 3}};   // Storage of variables is cut.
 //   absl::StatusOr<Plan> plan = Compile(graph, options);
 //
-// The graph stays as it is. Ranks are numbered with the last axis innermost: neighbours along it are neighbours
-// in the machine. All ranks run one program, alone or several in a process (runtime/world/world.h). Results equal
-// those of one device, up to the order of sums. Values change hands where an op needs other parts than its
-// operand has; CompileReport::copies lists it.
+// The graph stays as it is. Ranks are numbered with the last axis innermost: neighbours along it are
+// neighbours in the machine. All ranks run one program, alone or several in a process
+// (runtime/world/world.h). Results equal those of one device, up to the order of sums. Values change hands
+// where an op needs other parts than its operand has; CompileReport::copies lists it.
 //
 // Tactics are applied in their order, and a later one never changes what an earlier one has cut.
 #ifndef SINTER_FRONTEND_COMPILE_PARALLEL_H_
@@ -32,8 +32,8 @@ struct MeshAxis {
 
 struct Mesh {
   std::vector<MeshAxis> axes = {};  // Empty: one rank.
-  // The devices of all ranks, one rank after the other; the first rank's are those that the graph uses. Empty:
-  // rank r uses the devices whose indices are those of rank 0 plus r times their number.
+  // The devices of all ranks, one rank after the other; the first rank's are those that the graph uses.
+  // Empty: rank r uses the devices whose indices are those of rank 0 plus r times their number.
   std::vector<Device> devices = {};
 };
 
@@ -67,11 +67,11 @@ struct Tensor {
   std::vector<std::string> dims = {"heads", "mlp", "vocabulary"};
 };
 
-// ZeRO (Rajbhandari et al., arXiv 1910.02054): each rank stores a part of variables that data parallelism would
-// have it store whole. Level 1: the optimizer's slots; each rank updates its part of a parameter, and the parts
-// are gathered. Level 2: also gradients that are accumulated over several runs. Level 3: also parameters, which
-// are gathered where they are read. With an axis of two that share the batch, and the other for Zero, this is
-// hybrid sharding: parts within a node, copies across nodes.
+// ZeRO (Rajbhandari et al., arXiv 1910.02054): each rank stores a part of variables that data parallelism
+// would have it store whole. Level 1: the optimizer's slots; each rank updates its part of a parameter, and
+// the parts are gathered. Level 2: also gradients that are accumulated over several runs. Level 3: also
+// parameters, which are gathered where they are read. With an axis of two that share the batch, and the other
+// for Zero, this is hybrid sharding: parts within a node, copies across nodes.
 struct Zero {
   std::string axis = "data";
   int level = 1;

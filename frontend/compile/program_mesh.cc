@@ -190,15 +190,20 @@ absl::StatusOr<CompileOptions> WithMesh(CompileOptions o, mlir::ModuleOp module)
   return o;
 }
 
-int64_t GroupsOfBatchNorm(const CompileOptions& options) {
-  int64_t groups = 1;
+parallel::Data BatchTactic(const CompileOptions& options) {
   for (const parallel::Tactic& tactic : options.parallel) {
-    const auto* data = std::get_if<parallel::Data>(&tactic);
-    if (!data || data->batch_norm != BatchStatistics::kPerDevice) continue;
-    for (const MeshAxis& axis : options.mesh.axes) {
-      const bool cuts = std::find(data->axes.begin(), data->axes.end(), axis.name) != data->axes.end();
-      if (cuts) groups *= axis.size;
-    }
+    if (const auto* data = std::get_if<parallel::Data>(&tactic)) return *data;
+  }
+  return {.axes = {}};
+}
+
+int64_t GroupsOfBatchNorm(const CompileOptions& options) {
+  const parallel::Data data = BatchTactic(options);
+  if (data.batch_norm != BatchStatistics::kPerDevice) return 1;
+  int64_t groups = 1;
+  for (const MeshAxis& axis : options.mesh.axes) {
+    const bool cuts = std::find(data.axes.begin(), data.axes.end(), axis.name) != data.axes.end();
+    if (cuts) groups *= axis.size;
   }
   return groups;
 }

@@ -1,10 +1,11 @@
-// DimName: the name of a dimension of a variable, for tactics that cut variables by name (compile/parallel.h).
+// DimName: the name of a dimension of a variable, for tactics that cut variables by name
+// (compile/parallel.h).
 //
-//   VariableOptions options{.dims = {"", "mlp"}};                      // [768, 3072]: the hidden units.
-//   options.dims = {"", {{3}, {12, "heads"}, {64}}};                   // [768, 2304]: q, k, v of 12 heads of 64.
+//   VariableOptions options{.dims = {"", "mlp"}};       // [768, 3072]: the hidden units.
+//   options.dims = {"", {{3}, {12, "heads"}, {64}}};    // [768, 2304]: q, k, v of 12 heads of 64.
 //
-// A dimension may be a product of extents, major first, each with a name of its own. Layers name the dimensions
-// of their parameters: nn::MultiHeadAttention its "heads", nn::Embedding its "vocabulary".
+// A dimension may be a product of extents, major first, each with a name of its own. Layers name the
+// dimensions of their parameters: nn::MultiHeadAttention its "heads", nn::Embedding its "vocabulary".
 #ifndef SINTER_FRONTEND_GRAPH_DIM_NAME_H_
 #define SINTER_FRONTEND_GRAPH_DIM_NAME_H_
 

@@ -18,8 +18,8 @@ struct LinearOptions {
   Initializer weight = LeCunNormal();
   Initializer bias_init = Zeros();
   MathMode math = MathMode::kIeee;
-  // Names of the dimensions of the inputs and of the outputs, for parallel::Tensor (compile/parallel.h). In an
-  // MLP the first layer's outputs and the second layer's inputs are "mlp".
+  // Names of the dimensions of the inputs and of the outputs, for parallel::Tensor (compile/parallel.h). In
+  // an MLP the first layer's outputs and the second layer's inputs are "mlp".
   DimName in_dim = {};
   DimName out_dim = {};
 };

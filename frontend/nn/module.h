@@ -60,8 +60,8 @@ class Layer {
  protected:
   virtual Tensor Forward(const Tensor& x, Where where) = 0;
   void AddChild(std::string name, std::shared_ptr<Layer> child);
-  // The parameter `name` of this layer in x's graph, made at its first use. `dims` names its dimensions, or none.
-  // Not ok if that failed.
+  // The parameter `name` of this layer in x's graph, made at its first use. `dims` names its dimensions, or
+  // none. Not ok if that failed.
   Tensor Parameter(const Tensor& x, std::string_view name, const Shape& shape, const Initializer& initializer,
                    double fan_in, double fan_out, Where where, std::vector<DimName> dims = {});
   // A variable that is not trained, such as a running mean; functions to read and to assign it follow.

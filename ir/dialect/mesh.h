@@ -47,8 +47,8 @@ inline constexpr llvm::StringLiteral kVariantOfAttr = "sinter.variant_of";
 // Returns the mesh of the module that holds `op`; null if there is none.
 MeshAttr MeshOf(mlir::Operation* op);
 
-// An error if `box` is no BoxAttr, if its part is not of this type, or if the parts of the mesh's ranks are not
-// exactly the whole.
+// An error if `box` is no BoxAttr, if its part is not of this type, or if the parts of the mesh's ranks are
+// not exactly the whole.
 mlir::LogicalResult CheckBox(mlir::Operation* variable, mlir::RankedTensorType type, mlir::Attribute box);
 
 }  // namespace sinter::ir

@@ -71,7 +71,7 @@ def InputOp : Plan_Op<"input"> {
   let summary = "The caller's tensor with this name, or the part of it that a rank reads; one input may be on several devices";
   let arguments = (ins StrAttr:$name, OptionalAttr<Sinter_Device>:$device, OptionalAttr<Sinter_Part>:$part);
   let results = (outs Plan_Buffer:$buffer);
-  let assemblyFormat = "$name (`on` $device^)? (`part` $part^)? attr-dict `:` type($buffer)";
+  let assemblyFormat = "$name (`on` $device^)? (`part` `(` $part^ `)`)? attr-dict `:` type($buffer)";
   let hasVerifier = 1;
 }
 def RankValueOp : Plan_Op<"rank_value"> {

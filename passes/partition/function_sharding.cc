@@ -217,8 +217,8 @@ void FunctionSharding::putStored(Operation* op, const OpSharding& sharding) {
   for (Value result : op->getResults()) stored_[result] = stored;
 }
 
-// Cuts the sharding by the axes of `wish` that it lacks, and returns them: in dimensions that it does not cut, and
-// within the parts of an extent that both cut.
+// Cuts the sharding by the axes of `wish` that it lacks, and returns them: in dimensions that it does not
+// cut, and within the parts of an extent that both cut.
 FunctionSharding::Axes FunctionSharding::cutFurther(Sharding& sharding, const Sharding& wish) const {
   Axes added;
   for (auto [dim, wished] : llvm::zip(sharding.dims, wish.dims)) {

@@ -3,7 +3,7 @@
 //   OpSharding matmul(op, mesh);                       // Nothing is cut: every rank computes the whole op.
 //   if (auto k = matmul.factorAt(0, sharding_of_x, data)) matmul.cut(*k, data);
 //   matmul.operand(1)                                  // The part of operand 1 that a rank then reads.
-//   matmul.result(0)                                   // The part of the result, or terms of a sum, that it has.
+//   matmul.result(0)                                   // The part of the result, or terms, that it has.
 #ifndef SINTER_PASSES_PARTITION_OP_SHARDING_H_
 #define SINTER_PASSES_PARTITION_OP_SHARDING_H_
 
@@ -19,8 +19,8 @@ namespace sinter {
 // True if no axis cuts the dimension.
 bool IsUncut(llvm::ArrayRef<ir::Extent> dim);
 
-// Returns the axes of the mesh in an order in which an op can be cut by them: where several axes cut an extent of
-// one of the shardings, in the order that they have there, else in the mesh's.
+// Returns the axes of the mesh in an order in which an op can be cut by them: where several axes cut an
+// extent of one of the shardings, in the order that they have there, else in the mesh's.
 llvm::SmallVector<mlir::StringAttr> AxesInOrder(ir::MeshAttr mesh, llvm::ArrayRef<ir::Sharding> shardings);
 
 class OpSharding {

@@ -4,7 +4,7 @@
 //   RankBuilder ranks(builder, mesh, set, add_argument);
 //   Sharding now = ...;                                       // [64 data, 768]
 //   value = ranks.gather(value, now, 0, 0, /*keep=*/{}, loc);  // An all_gather; now is [64, 768].
-//   value = ranks.slice(value, now, 1, 0, {tensor}, loc);      // Rows of the caller; now is [64, 768 tensor].
+//   value = ranks.slice(value, now, 1, 0, {tensor}, loc);      // Now is [64, 768 tensor].
 //
 // All functions change one extent of one dimension, and `now` with it. Values are this rank's parts.
 #ifndef SINTER_PASSES_PARTITION_RANK_BUILDER_H_

@@ -18,8 +18,8 @@ struct GivenInput {
   ir::CopyCause cause;
 };
 
-// Writes a remark for each of these inputs and, in a program with a mesh, for each input of the function. Call it
-// once all readers are known: a device gets only the bytes that they read.
+// Writes a remark for each of these inputs and, in a program with a mesh, for each input of the function.
+// Call it once all readers are known: a device gets only the bytes that they read.
 void ReportInputs(mlir::Block* function, llvm::ArrayRef<GivenInput> given);
 
 llvm::StringRef ReasonOfCopy(ir::CopyCause cause);

@@ -3,8 +3,8 @@
 //   const TrainingSetup setup{.model = "gpt", .batch = 8, .optimizer = "adamw"};
 //   Trained one = Train(setup, {}), four = Train(setup, OptionsOf({.axes = {{"data", 4}}}));
 //
-// The models are "mlp", "lenet", "gpt", "resnet", "rnn" and "twins" (a loss over all pairs of examples). The examples of a step depend only on their numbers, so
-// every mesh trains on the same ones.
+// The models are "mlp", "lenet", "gpt", "resnet", "rnn" and "twins" (a loss over all pairs of examples). The
+// examples of a step depend only on their numbers, so every mesh trains on the same ones.
 #ifndef SINTER_TESTS_NUMERICS_TRAINING_MODELS_H_
 #define SINTER_TESTS_NUMERICS_TRAINING_MODELS_H_
 
@@ -22,7 +22,9 @@ namespace sinter::numerics {
 
 // A mesh of virtual CPUs, and how they share the work.
 struct MeshCase {
-  std::vector<std::pair<std::string, int64_t>> axes = {};  // Names and sizes. Empty: one CPU.
+  // Names and sizes. Empty: one CPU. "data" and "replica" share the batch, "tensor" cuts wide layers.
+  std::vector<std::pair<std::string, int64_t>> axes = {};
+  int zero = 0;  // The level of ZeRO along "data"; 0: without.
   int64_t devices_of_rank = 1;
   BatchStatistics batch_norm = BatchStatistics::kSynchronized;
   bool even = true;
@@ -45,7 +47,8 @@ struct TrainingSetup {
   double dropout = 0;
   Precision precision = Precision::kF32;
   // 0: batch norms are nn::BatchNorm. Else they are composed of other ops, which compute the statistics of
-  // this many equal parts of the batch, and so what BatchStatistics::kPerDevice must compute on as many ranks.
+  // this many equal parts of the batch, and so what BatchStatistics::kPerDevice must compute on as many
+  // ranks.
   int64_t parts_of_batch_norm = 0;
   bool is_placed = false;  // The second half of an "mlp" is on cpu:1.
   bool evaluates = true;   // Adds an evaluation. It takes as long to compile as the forward pass.
