@@ -197,6 +197,40 @@ TEST_F(MeshTrainingTest, RanksOfTwoDevices) {
   Compare({.setup = placed, .mesh = mesh, .reference = setup});
 }
 
+// Each rank has some heads, hidden units and words.
+TEST_F(MeshTrainingTest, TensorParallelism) {
+  for (int64_t ranks : {2, 4, 8}) Compare({.model = "mlp"}, {.axes = {{"tensor", ranks}}});
+  Compare({.model = "mlp", .dropout = 0.4}, {.axes = {{"data", 4}, {"tensor", 4}}});
+  Compare({.model = "mlp", .batch = 13, .optimizer = "adamw"},
+          {.axes = {{"data", 3}, {"tensor", 2}}, .even = false});
+  Compare({.model = "gpt", .batch = 4}, {.axes = {{"tensor", 2}}});
+  Compare({.model = "gpt", .batch = 4, .optimizer = "adamw", .dropout = 0.2, .evaluates = false},
+          {.axes = {{"data", 2}, {"tensor", 2}}});
+}
+
+TEST_F(MeshTrainingTest, Zero) {
+  for (int level : {1, 2, 3}) {
+    Compare({.model = "mlp", .optimizer = "adamw", .parts = 2}, {.axes = {{"data", 4}}, .zero = level});
+    Compare({.model = "lenet", .optimizer = "nesterov clipped"}, {.axes = {{"data", 2}}, .zero = level});
+    Compare({.model = "mlp", .batch = 13, .optimizer = "adam scaled"},
+            {.axes = {{"data", 3}}, .zero = level, .even = false});
+  }
+  Compare({.model = "gpt", .batch = 8, .optimizer = "adamw", .evaluates = false},
+          {.axes = {{"data", 4}}, .zero = 3});
+  Compare({.model = "resnet", .batch = 8, .optimizer = "momentum"}, {.axes = {{"data", 2}}, .zero = 3});
+}
+
+// Parts within a replica, copies across replicas; and parts of parts.
+TEST_F(MeshTrainingTest, ZeroBesideOtherAxes) {
+  for (int level : {1, 3}) {
+    Compare({.model = "mlp", .optimizer = "adamw"}, {.axes = {{"replica", 2}, {"data", 4}}, .zero = level});
+    Compare({.model = "mlp", .optimizer = "adamw"},
+            {.axes = {{"replica", 2}, {"data", 2}, {"tensor", 4}}, .zero = level});
+    Compare({.model = "gpt", .batch = 4, .optimizer = "adamw", .evaluates = false},
+            {.axes = {{"data", 2}, {"tensor", 2}}, .zero = level});
+  }
+}
+
 TEST_F(MeshTrainingTest, OtherCompileOptions) {
   MeshCase small_buckets = Data(4);
   small_buckets.bucket_bytes = 256;

@@ -72,9 +72,9 @@ void AddDropout(std::vector<nn::Module>& layers, const TrainingSetup& setup) {
 }
 
 Model Mlp(const TrainingSetup& setup) {
-  std::vector<nn::Module> layers = {nn::Linear(24), nn::GeluTanh()};
+  std::vector<nn::Module> layers = {nn::Linear(24, {.out_dim = "mlp"}), nn::GeluTanh()};
   AddDropout(layers, setup);
-  std::vector<nn::Module> rest = {nn::Linear(16), nn::Tanh(), nn::Linear(kClasses)};
+  std::vector<nn::Module> rest = {nn::Linear(16, {.in_dim = "mlp"}), nn::Tanh(), nn::Linear(kClasses)};
   if (setup.is_placed) {
     for (nn::Module& layer : layers) layer.To(Device::Cpu(0));
     for (nn::Module& layer : rest) layer.To(Device::Cpu(1));
@@ -123,8 +123,8 @@ Model Gpt(const TrainingSetup& setup) {
   tokens.Named("tokens");
   std::vector<nn::Module> layers;
   for (int64_t i = 0; i < kBlocks; ++i) {
-    std::vector<nn::Module> mlp = {nn::LayerNorm(), nn::Linear(2 * kWidth), nn::GeluTanh(),
-                                   nn::Linear(kWidth)};
+    std::vector<nn::Module> mlp = {nn::LayerNorm(), nn::Linear(2 * kWidth, {.out_dim = "mlp"}),
+                                   nn::GeluTanh(), nn::Linear(kWidth, {.in_dim = "mlp"})};
     AddDropout(mlp, setup);
     layers.push_back(nn::Residual{nn::LayerNorm(), nn::MultiHeadAttention(kHeads, {.causal = true})});
     layers.push_back(nn::Residual(mlp));
@@ -289,6 +289,7 @@ int64_t MeshCase::ranks() const {
 std::string MeshCase::text() const {
   std::string text;
   for (const auto& [name, size] : axes) absl::StrAppend(&text, text.empty() ? "" : ", ", name, " ", size);
+  if (zero > 0) absl::StrAppend(&text, ", ZeRO ", zero);
   return text;
 }
 
@@ -296,12 +297,23 @@ CompileOptions OptionsOf(const MeshCase& mesh) {
   CompileOptions options;
   options.verify_each_pass = true;
   if (mesh.axes.empty()) return options;
-  SINTER_CHECK(mesh.axes.size() == 1 && mesh.axes[0].first == "data") << mesh.text();
-  const int64_t devices = mesh.ranks() * mesh.devices_of_rank;
-  for (int i = 0; i < devices; ++i) options.data_parallel.devices.push_back(Device::Cpu(i));
-  options.data_parallel.batch_norm = mesh.batch_norm;
-  options.data_parallel.even = mesh.even;
-  options.data_parallel.bucket_bytes = mesh.bucket_bytes;
+  if (mesh.axes.size() == 1 && mesh.axes[0].first == "data" && mesh.zero == 0) {
+    const int64_t devices = mesh.ranks() * mesh.devices_of_rank;
+    for (int i = 0; i < devices; ++i) options.data_parallel.devices.push_back(Device::Cpu(i));
+    options.data_parallel.batch_norm = mesh.batch_norm;
+    options.data_parallel.even = mesh.even;
+    options.data_parallel.bucket_bytes = mesh.bucket_bytes;
+    return options;
+  }
+  parallel::Data data{
+      .axes = {}, .batch_norm = mesh.batch_norm, .even = mesh.even, .bucket_bytes = mesh.bucket_bytes};
+  for (const auto& [name, size] : mesh.axes) {
+    options.mesh.axes.push_back({name, size});
+    if (name != "tensor") data.axes.push_back(name);
+  }
+  options.parallel.push_back(data);
+  if (data.axes.size() < mesh.axes.size()) options.parallel.push_back(parallel::Tensor{});
+  if (mesh.zero > 0) options.parallel.push_back(parallel::Zero{.level = mesh.zero, .least_bytes = 64});
   return options;
 }
 
