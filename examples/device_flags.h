@@ -24,11 +24,13 @@
 
 namespace sinter::examples {
 
-// Returns the devices with these names. InvalidArgument: a name is not the name of a device.
+// Returns the devices with these names; "cpu" is cpu:0 and "gpu" gpu:0. InvalidArgument: a name is not the name
+// of a device.
 inline absl::StatusOr<std::vector<Device>> ParseDevices(std::span<const std::string> names) {
   std::vector<Device> devices;
   for (const std::string& name : names) {
-    SINTER_ASSIGN_OR_RETURN(const Device device, Device::Parse(name));
+    const bool is_kind = name == "cpu" || name == "gpu";
+    SINTER_ASSIGN_OR_RETURN(const Device device, Device::Parse(is_kind ? name + ":0" : name));
     devices.push_back(device);
   }
   return devices;

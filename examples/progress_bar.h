@@ -20,10 +20,12 @@ namespace sinter::examples {
 
 class ProgressBar {
  public:
-  ProgressBar(std::string title, int64_t steps, std::string unit = "images")
+  // Prints nothing unless `talks`: of several processes one does.
+  ProgressBar(std::string title, int64_t steps, std::string unit = "images", bool talks = true)
       : title_(std::move(title)),
         steps_(steps),
         unit_(std::move(unit)),
+        talks_(talks),
         start_(Clock::now()),
         drawn_(start_) {}
 
@@ -31,7 +33,8 @@ class ProgressBar {
     loss_ = loss;
     examples_ = examples;
     Clock::time_point now = Clock::now();
-    if (!isatty(STDOUT_FILENO) || (now - drawn_ < std::chrono::milliseconds(100) && step < steps_)) return;
+    if (!talks_ || !isatty(STDOUT_FILENO) || (now - drawn_ < std::chrono::milliseconds(100) && step < steps_))
+      return;
     drawn_ = now;
     double seconds = Seconds();
     int filled = static_cast<int>(kWidth * step / std::max<int64_t>(steps_, 1));
@@ -44,6 +47,7 @@ class ProgressBar {
 
   // Replaces the bar by a summary that ends with `result`.
   void Finish(const std::string& result) {
+    if (!talks_) return;
     double seconds = Seconds();
     if (isatty(STDOUT_FILENO)) std::printf("\r\033[K");
     std::printf("%s  loss %.4f  %s  (%.1f s, %.0f %s/s)\n", title_.c_str(), loss_, result.c_str(), seconds,
@@ -59,6 +63,7 @@ class ProgressBar {
   std::string title_;
   int64_t steps_;
   std::string unit_;
+  bool talks_;
   Clock::time_point start_, drawn_;
   double loss_ = 0;
   int64_t examples_ = 0;

@@ -6,6 +6,8 @@
 //   train_gpt2 --text input.txt --layers 4 --heads 4 --width 128 --context 128 --batch 32
 //   train_gpt2 --steps 50                                 # time of a step: 124M parameters, random tokens
 //   train_gpt2 --steps 50 --batch 64 --device gpu:0,gpu:1     # two devices that share each batch
+//   train_gpt2 --mesh data=2,tensor=2 --zero 3                # four ranks; parts of batch, layers and variables
+//   mpirun -n 4 train_gpt2 --mesh data=2,tensor=2             # the same in four processes
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -22,6 +24,8 @@
 #include "absl/strings/str_format.h"
 #include "sinter/examples/device_flags.h"
 #include "sinter/examples/device_text.h"
+#include "sinter/examples/loss_file.h"
+#include "sinter/examples/mesh_flags.h"
 #include "sinter/examples/progress_bar.h"
 #include "sinter/examples/sampling.h"
 #include "sinter/examples/train_gpt2/gpt2.h"
@@ -38,11 +42,14 @@ using sn::TokenSet;
 struct Options {
   examples::Gpt2Sizes sizes = {.vocabulary = 0};
   examples::Gpt2Training training;
-  std::string text, tokens, val, checkpoint, plan;
+  std::string text, tokens, val, checkpoint, plan, losses;
   int64_t steps = 1000, warmup = 100, report = 100, val_batches = 20, sample = 400, stop_after = 0;
   double learning_rate = 6e-4, temperature = 0.8;
   bool resume = false;
   std::vector<sn::Device> devices;
+  examples::MeshFlags mesh;
+  sn::World* world = nullptr;
+  bool talks = true;  // In the first process.
 };
 
 struct Data {
@@ -137,7 +144,7 @@ absl::StatusOr<int64_t> FirstStep(sn::Session& session, const Options& o) {
   if (!absl::SimpleAtoi(metadata["step"], &step) || step < 0) {
     return absl::InvalidArgumentError(o.checkpoint + " does not say after which step it was written");
   }
-  std::printf("resumed behind step %ld\n", step);
+  if (o.talks) std::printf("resumed after step %ld\n", step);
   return step;
 }
 
@@ -152,9 +159,11 @@ absl::Status Train(sn::Session& session, const Data& data, const Options& o) {
   sn::optim::RateSchedule rate =
       sn::optim::WarmupCosine(o.learning_rate, o.warmup, o.steps, o.learning_rate / 10);
   SINTER_RETURN_IF_ERROR(rate.status());
+  SINTER_ASSIGN_OR_RETURN(auto file, examples::LossFile::Create(o.talks ? o.losses : "", parts));
   for (int64_t step = first; step < last;) {
     const int64_t count = std::min(o.report, last - step);
-    examples::ProgressBar bar(absl::StrCat("steps ", step + 1, " to ", step + count), count, "tokens");
+    examples::ProgressBar bar(absl::StrCat("steps ", step + 1, " to ", step + count), count, "tokens",
+                              o.talks);
     auto start = std::chrono::steady_clock::now();
     double total = 0;
     for (int64_t i = 1; i <= count; ++i, ++step) {
@@ -162,17 +171,18 @@ absl::Status Train(sn::Session& session, const Data& data, const Options& o) {
       if (i % reading != 0 && i < count) continue;
       SINTER_ASSIGN_OR_RETURN(sn::LogValues losses, session.ReadLog("loss"));
       total = std::accumulate(losses.values.begin(), losses.values.end(), total);
+      file.Add(losses.values);
       bar.Update(i, total / static_cast<double>(i * parts), i * tokens);
     }
     const double ms =
         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
     bar.Finish(absl::StrFormat("%.2f ms a step", ms / static_cast<double>(count)));
     SINTER_ASSIGN_OR_RETURN(double val, ValidationLoss(session, data.val, o, batch));
-    std::printf("step %ld: validation loss %.4f\n", step, val);
+    if (o.talks) std::printf("step %ld: validation loss %.4f\n", step, val);
     if (o.checkpoint.empty()) continue;
     SINTER_RETURN_IF_ERROR(sn::SaveCheckpoint(session, o.checkpoint, {{"step", std::to_string(step)}}));
   }
-  return absl::OkStatus();
+  return file.Close();
 }
 
 // Samples text of byte tokens, starting at the beginning of a line.
@@ -195,10 +205,11 @@ absl::StatusOr<std::string> Sample(sn::Session& session, const Options& o) {
 double GiB(int64_t bytes) { return static_cast<double>(bytes) / (1 << 30); }
 
 absl::Status Run(const Options& o) {
-  std::printf("%s\n", examples::DeviceText(o.devices).c_str());
+  if (o.talks) std::printf("%s\n", examples::DeviceText(o.devices).c_str());
   SINTER_ASSIGN_OR_RETURN(Data data, LoadData(o));
-  std::printf("data: %s, %ld tokens to learn from, %ld for validation\n", data.source.c_str(),
-              data.train.size(), data.val.size());
+  if (o.talks)
+    std::printf("data: %s, %ld tokens to learn from, %ld for validation\n", data.source.c_str(),
+                data.train.size(), data.val.size());
   sn::Graph graph = examples::BuildGpt2(o.sizes, o.training);
   int64_t parameters = 0;
   for (const sn::Variable& v : graph.variables()) {
@@ -207,6 +218,7 @@ absl::Status Run(const Options& o) {
       parameters += std::accumulate(v.shape().begin(), v.shape().end(), int64_t{1}, std::multiplies<>());
   }
   sn::CompileOptions compile{.device = o.devices.front()};
+  SINTER_RETURN_IF_ERROR(o.mesh.Apply(compile, {"window"}));
   if (o.devices.size() > 1) {
     compile.data_parallel.devices = o.devices;
     compile.data_parallel.whole_inputs = {"window"};
@@ -214,16 +226,18 @@ absl::Status Run(const Options& o) {
   auto start = std::chrono::steady_clock::now();
   SINTER_ASSIGN_OR_RETURN(sn::Plan plan, sn::Compile(graph, compile));
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (!o.plan.empty()) SINTER_RETURN_IF_ERROR(plan.Save(o.plan));
-  SINTER_ASSIGN_OR_RETURN(sn::Session session, sn::Session::Create(std::move(plan)));
+  if (!o.plan.empty() && o.talks) SINTER_RETURN_IF_ERROR(plan.Save(o.plan));
+  SINTER_ASSIGN_OR_RETURN(sn::Session session, sn::Session::Create(std::move(plan), {.world = o.world}));
   const sn::SessionMemory memory = session.memory();
-  std::printf("%ld parameters, compiled in %.1f s\n", parameters, seconds);
-  std::printf("memory: %.3f GiB predicted, of it %.3f variables, %.3f arena; %.3f taken\n",
-              GiB(memory.predicted), GiB(memory.variables), GiB(memory.arena), GiB(memory.used));
+  if (o.talks) {
+    std::printf("%ld parameters, compiled in %.1f s\n", parameters, seconds);
+    std::printf("memory: %.3f GiB predicted, of it %.3f variables, %.3f arena; %.3f taken\n",
+                GiB(memory.predicted), GiB(memory.variables), GiB(memory.arena), GiB(memory.used));
+  }
   SINTER_RETURN_IF_ERROR(Train(session, data, o));
   if (o.text.empty() || o.sample == 0) return absl::OkStatus();
   SINTER_ASSIGN_OR_RETURN(std::string sample, Sample(session, o));
-  std::printf("----\n%s\n----\n", sample.c_str());
+  if (o.talks) std::printf("----\n%s\n----\n", sample.c_str());
   return absl::OkStatus();
 }
 
@@ -235,6 +249,7 @@ void AddModelOptions(CLI::App& app, Options& o) {
   app.add_option("--vocabulary", o.sizes.vocabulary, "default: 256 with --text, else 50304")
       ->check(CLI::PositiveNumber);
   app.add_option("--seed", o.training.seed)->capture_default_str();
+  app.add_option("--losses", o.losses, "file for the loss of each step, a line each");
   app.add_option("--plan", o.plan, "file for the plan; `sinter inspect` shows the memory of each function");
 }
 
@@ -283,10 +298,16 @@ int main(int argc, char** argv) {
   examples::AddPrecisionFlag(
       app, flags, "type of matmuls and the ops between them; default: bf16 on a GPU, f32 on a CPU");
   examples::AddDevicesFlag(app, flags);
+  examples::AddMeshFlags(app, options.mesh);
   CLI11_PARSE(app, argc, argv);
+  absl::StatusOr<examples::Processes> processes = examples::Processes::Start();
+  if (!processes.ok()) return Fail(std::string(processes.status().message()), 1);
+  options.world = processes->world();
+  options.talks = processes->IsFirst();
   absl::StatusOr<std::vector<sn::Device>> devices = flags.Devices();
   if (!devices.ok()) return Fail(std::string(devices.status().message()), 2);
   options.devices = *std::move(devices);
+  if (options.mesh.is_set()) processes->MakeCpuDevices(options.mesh.Ranks());
   options.training.precision = flags.PrecisionOn(options.devices.front());
   if (options.sizes.vocabulary == 0) options.sizes.vocabulary = options.text.empty() ? 50304 : 256;
   if (!options.val.empty() && options.text.empty() && options.tokens.empty()) {

@@ -22,6 +22,8 @@
 #include "absl/strings/str_join.h"
 #include "sinter/examples/device_flags.h"
 #include "sinter/examples/device_text.h"
+#include "sinter/examples/loss_file.h"
+#include "sinter/examples/mesh_flags.h"
 #include "sinter/examples/progress_bar.h"
 #include "sinter/examples/resnet.h"
 #include "sinter/sinter.h"
@@ -34,13 +36,16 @@ using sn::HostTensor;
 
 struct Options {
   examples::ResNetOptions net;
-  std::string images, labels, checkpoint, plan;
+  std::string images, labels, checkpoint, plan, losses;
   int64_t size = 224, examples = 1024, batch = 256, steps = 1000, warmup = 100, report = 50, stop_after = 0;
   int64_t seed = 1;
   double learning_rate = 0.1, weight_decay = 1e-4;
   bool resume = false;
   sn::Precision precision = sn::Precision::kF32;
   std::vector<sn::Device> devices;
+  examples::MeshFlags mesh;
+  sn::World* world = nullptr;
+  bool talks = true;  // In the first process.
 };
 
 struct Data {
@@ -185,7 +190,7 @@ absl::StatusOr<int64_t> Resume(sn::Session& session, const Options& o, sn::Batch
   SINTER_ASSIGN_OR_RETURN(sn::BatchState state, sn::BatchState::Parse(metadata["batches"]));
   SINTER_RETURN_IF_ERROR(batches.Restore(state));
   const int64_t step = state.epoch * batches.batches_per_epoch() + state.batch;
-  std::printf("resumed behind step %ld\n", step);
+  if (o.talks) std::printf("resumed after step %ld\n", step);
   return step;
 }
 
@@ -204,11 +209,13 @@ absl::Status Train(sn::Session& session, const Options& o, const Data& data) {
   optim::RateSchedule rate = optim::WarmupCosine(o.learning_rate, o.warmup, o.steps);
   SINTER_RETURN_IF_ERROR(rate.status());
   SINTER_ASSIGN_OR_RETURN(auto ahead, sn::Prefetcher::Create([&] { return batches.Next(); }, /*depth=*/2));
+  SINTER_ASSIGN_OR_RETURN(auto file, examples::LossFile::Create(o.talks ? o.losses : "", 1));
   // Steps between readings of the log; a reading waits for the device.
   constexpr int64_t kReading = 10;
   while (step < last) {
     const int64_t count = std::min(o.report, last - step);
-    examples::ProgressBar bar(absl::StrCat("steps ", step + 1, " to ", step + count), count);
+    examples::ProgressBar bar(absl::StrCat("steps ", step + 1, " to ", step + count), count, "images",
+                              o.talks);
     sn::BatchState reached;
     double total = 0;
     for (int64_t i = 1; i <= count; ++i, ++step) {
@@ -220,39 +227,43 @@ absl::Status Train(sn::Session& session, const Options& o, const Data& data) {
       if (i % kReading != 0 && i < count) continue;
       SINTER_ASSIGN_OR_RETURN(sn::LogValues losses, session.ReadLog("loss"));
       total = std::accumulate(losses.values.begin(), losses.values.end(), total);
+      file.Add(losses.values);
       bar.Update(i, total / static_cast<double>(i), i * o.batch);
     }
     bar.Finish("");
     SINTER_ASSIGN_OR_RETURN(double accuracy, Accuracy(session, o, data, kept));
-    std::printf("step %ld: accuracy %.4f\n", step, accuracy);
+    if (o.talks) std::printf("step %ld: accuracy %.4f\n", step, accuracy);
     if (o.checkpoint.empty()) continue;
     SINTER_RETURN_IF_ERROR(sn::SaveCheckpoint(session, o.checkpoint, {{"batches", reached.ToText()}}));
   }
-  return absl::OkStatus();
+  return file.Close();
 }
 
 double GiB(int64_t bytes) { return static_cast<double>(bytes) / (1 << 30); }
 
 absl::Status Run(const Options& o) {
-  std::printf("%s\n", examples::DeviceText(o.devices).c_str());
+  if (o.talks) std::printf("%s\n", examples::DeviceText(o.devices).c_str());
   SINTER_ASSIGN_OR_RETURN(Data data, o.images.empty() ? DrawImages(o) : ReadImages(o));
-  std::printf("data: %s, %ld of u8[%s]\n", data.source.c_str(), data.count(),
-              absl::StrJoin(data.image_shape(), ",").c_str());
+  if (o.talks)
+    std::printf("data: %s, %ld of u8[%s]\n", data.source.c_str(), data.count(),
+                absl::StrJoin(data.image_shape(), ",").c_str());
   if (data.count() - data.count() / 10 < o.batch || data.count() < 10) {
     return absl::InvalidArgumentError(absl::StrCat(
         "a batch of ", o.batch, " and a tenth to judge by need more than ", data.count(), " images"));
   }
   SINTER_ASSIGN_OR_RETURN(sn::Graph graph, BuildGraph(o, data));
   sn::CompileOptions compile{.device = o.devices.front()};
+  SINTER_RETURN_IF_ERROR(o.mesh.Apply(compile));
   if (o.devices.size() > 1) compile.data_parallel.devices = o.devices;
   auto start = std::chrono::steady_clock::now();
   SINTER_ASSIGN_OR_RETURN(sn::Plan plan, sn::Compile(graph, compile));
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (!o.plan.empty()) SINTER_RETURN_IF_ERROR(plan.Save(o.plan));
-  SINTER_ASSIGN_OR_RETURN(sn::Session session, sn::Session::Create(std::move(plan)));
+  if (!o.plan.empty() && o.talks) SINTER_RETURN_IF_ERROR(plan.Save(o.plan));
+  SINTER_ASSIGN_OR_RETURN(sn::Session session, sn::Session::Create(std::move(plan), {.world = o.world}));
   const sn::SessionMemory memory = session.memory();
-  std::printf("compiled in %.1f s; memory: %.3f GiB of variables, %.3f in all\n", seconds,
-              GiB(memory.variables), GiB(memory.used));
+  if (o.talks)
+    std::printf("compiled in %.1f s; memory: %.3f GiB of variables, %.3f in all\n", seconds,
+                GiB(memory.variables), GiB(memory.used));
   return Train(session, o, data);
 }
 
@@ -286,6 +297,7 @@ void AddOptions(CLI::App& app, Options& o) {
   app.add_flag("--resume", o.resume, "continue from the checkpoint")->needs(checkpoint);
   app.add_option("--stop-after", o.stop_after, "end after this many steps; --resume continues");
   app.add_option("--plan", o.plan, "file for the plan");
+  app.add_option("--losses", o.losses, "file for the loss of each step, a line each");
 }
 
 int Fail(std::string_view message, int code) {
@@ -303,10 +315,16 @@ int main(int argc, char** argv) {
   examples::AddPrecisionFlag(
       app, flags, "type of convolutions and the ops between them; default: bf16 on a GPU, f32 on a CPU");
   examples::AddDevicesFlag(app, flags);
+  examples::AddMeshFlags(app, options.mesh);
   CLI11_PARSE(app, argc, argv);
+  absl::StatusOr<examples::Processes> processes = examples::Processes::Start();
+  if (!processes.ok()) return Fail(std::string(processes.status().message()), 1);
+  options.world = processes->world();
+  options.talks = processes->IsFirst();
   absl::StatusOr<std::vector<sn::Device>> devices = flags.Devices();
   if (!devices.ok()) return Fail(std::string(devices.status().message()), 2);
   options.devices = *std::move(devices);
+  if (options.mesh.is_set()) processes->MakeCpuDevices(options.mesh.Ranks());
   options.precision = flags.PrecisionOn(options.devices.front());
   absl::Status status = Run(options);
   return status.ok() ? 0 : Fail(std::string(status.message()), 1);
