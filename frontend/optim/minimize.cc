@@ -109,14 +109,17 @@ std::vector<std::string> NamesOf(const std::vector<Parameter>& parameters) {
   return names;
 }
 
-// Multiplies the gradients by min(1, clip_norm / norm), with the norm over all of them. Gradients on several
-// devices send their sums to the device of the first one and get the factor back.
+// Multiplies the gradients by min(1, clip_norm / norm), with the norm over all of them, in f64 if one of them
+// has that type and else in f32. Gradients on several devices send their sums to the device of the first one
+// and get the factor back.
 void ClipByGlobalNorm(Update& u, double clip_norm, std::vector<Tensor>& gradients) {
   const Where where = u.where();
   bool placed = std::any_of(gradients.begin(), gradients.end(), IsPlaced);
+  const bool has_f64 =
+      std::ranges::any_of(gradients, [](const Tensor& g) { return g.dtype() == DType::kF64; });
   Tensor total;
   for (const Tensor& g : gradients) {
-    Tensor squares = Sum(Square(Cast(g, DType::kF32, where), where), {}, {}, where);
+    Tensor squares = Sum(Square(Cast(g, has_f64 ? DType::kF64 : DType::kF32, where), where), {}, {}, where);
     if (placed && total.ok()) squares = Copy(squares, total, where);
     total = total.ok() ? u.Add(total, squares) : squares;
   }
