@@ -101,6 +101,47 @@ void RemoveLeftovers(const std::string& path) {
   closedir(entries);
 }
 
+absl::Status WriteFully(int fd, const std::string& path, int64_t offset, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    // Linux writes at most 2 GiB per call. A smaller chunk keeps the return value in range on all systems.
+    const size_t chunk = std::min<size_t>(bytes.size(), size_t{1} << 30);
+    const ssize_t written = pwrite(fd, bytes.data(), chunk, offset);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return ErrnoError(written < 0 ? errno : ENOSPC, "write", path);
+    bytes = bytes.subspan(written);
+    offset += written;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadFully(int fd, const std::string& path, uint64_t offset, std::span<std::byte> out) {
+  while (!out.empty()) {
+    if (offset > static_cast<uint64_t>(INT64_MAX)) {
+      return absl::DataLossError(absl::StrCat(path, ": the file is cut short: it has no byte ", offset));
+    }
+    const size_t chunk = std::min<size_t>(out.size(), size_t{1} << 30);
+    const ssize_t got = pread(fd, out.data(), chunk, static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return ErrnoError(errno, "read", path);
+    if (got == 0) {
+      return absl::DataLossError(absl::StrCat(path, ": the file is cut short: ", out.size(),
+                                              " bytes were to follow after ", offset));
+    }
+    out = out.subspan(static_cast<size_t>(got));
+    offset += static_cast<uint64_t>(got);
+  }
+  return absl::OkStatus();
+}
+
+// The path with its symbolic links resolved; the path itself if there is no such file.
+std::string ResolvedPath(const std::string& path) {
+  char* const resolved = realpath(path.c_str(), nullptr);
+  if (resolved == nullptr) return path;
+  std::string text = resolved;
+  std::free(resolved);
+  return text;
+}
+
 absl::Status SyncFolder(const std::string& folder) {
   const int fd = OpenRetrying(folder.c_str(), O_RDONLY | O_DIRECTORY);
   // A folder that is writable but not readable cannot be synced. The rename has already happened.
@@ -119,11 +160,7 @@ absl::StatusOr<AtomicFile> AtomicFile::Create(const std::string& path) {
     return absl::InvalidArgumentError("cannot write a file: its path holds a zero byte");
   }
   AtomicFile file;
-  file.path_ = path;
-  if (char* resolved = realpath(path.c_str(), nullptr); resolved != nullptr) {
-    file.path_ = resolved;
-    std::free(resolved);
-  }
+  file.path_ = ResolvedPath(path);
   struct stat old{};
   const bool exists = stat(file.path_.c_str(), &old) == 0;
   if (!exists && errno != ENOENT) return ErrnoError(errno, "write", path);
@@ -200,17 +237,56 @@ absl::Status AtomicFile::WriteAt(int64_t offset, std::span<const std::byte> byte
   if (fd_ < 0) {
     return absl::FailedPreconditionError(absl::StrCat("cannot write '", path_, "': it is committed already"));
   }
-  while (!bytes.empty()) {
-    // Linux writes at most 2 GiB per call. A smaller chunk keeps the return value in range on all systems.
-    const size_t chunk = std::min<size_t>(bytes.size(), size_t{1} << 30);
-    const ssize_t written = pwrite(fd_, bytes.data(), chunk, offset);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return Fail(ErrnoError(written < 0 ? errno : ENOSPC, "write", path_));
-    bytes = bytes.subspan(written);
-    offset += written;
-    size_ = std::max(size_, offset);
-  }
+  if (absl::Status status = WriteFully(fd_, path_, offset, bytes); !status.ok())
+    return Fail(std::move(status));
+  size_ = std::max(size_, offset + static_cast<int64_t>(bytes.size()));
   return absl::OkStatus();
+}
+
+absl::Status AtomicFile::Resize(int64_t size) {
+  SINTER_RETURN_IF_ERROR(status_);
+  if (fd_ < 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot resize '", path_, "': it is committed already"));
+  }
+  if (ftruncate(fd_, size) != 0) return Fail(ErrnoError(errno, "resize", path_));
+  size_ = size;
+  return absl::OkStatus();
+}
+
+std::string AtomicFile::temporary_name() const { return BaseOf(temporary_); }
+
+absl::StatusOr<SharedFile> SharedFile::Open(const std::string& path, const std::string& name) {
+  SharedFile file;
+  file.path_ = absl::StrCat(FolderOf(ResolvedPath(path)), "/", name);
+  file.fd_ = OpenRetrying(file.path_.c_str(), O_RDWR | O_NOFOLLOW);
+  if (file.fd_ < 0) return ErrnoError(errno, "open", file.path_);
+  return file;
+}
+
+SharedFile::SharedFile(SharedFile&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)), path_(std::move(other.path_)) {}
+
+SharedFile& SharedFile::operator=(SharedFile&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  std::swap(path_, other.path_);
+  return *this;
+}
+
+SharedFile::~SharedFile() {
+  if (fd_ >= 0) close(fd_);
+}
+
+absl::Status SharedFile::Read(uint64_t offset, std::span<std::byte> out) const {
+  return ReadFully(fd_, path_, offset, out);
+}
+
+absl::Status SharedFile::Write(int64_t offset, std::span<const std::byte> bytes) {
+  return WriteFully(fd_, path_, offset, bytes);
+}
+
+absl::Status SharedFile::Sync() {
+  return fsync(fd_) == 0 ? absl::OkStatus() : ErrnoError(errno, "make durable", path_);
 }
 
 absl::Status AtomicFile::Commit() {
@@ -265,22 +341,7 @@ FileReader::~FileReader() {
 }
 
 absl::Status FileReader::Read(uint64_t offset, std::span<std::byte> out) const {
-  while (!out.empty()) {
-    if (offset > static_cast<uint64_t>(INT64_MAX)) {
-      return absl::DataLossError(absl::StrCat(path_, ": the file is cut short: it has no byte ", offset));
-    }
-    const size_t chunk = std::min<size_t>(out.size(), size_t{1} << 30);
-    const ssize_t got = pread(fd_, out.data(), chunk, static_cast<off_t>(offset));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return ErrnoError(errno, "read", path_);
-    if (got == 0) {
-      return absl::DataLossError(absl::StrCat(path_, ": the file is cut short: ", out.size(),
-                                              " bytes were to follow after ", offset));
-    }
-    out = out.subspan(static_cast<size_t>(got));
-    offset += static_cast<uint64_t>(got);
-  }
-  return absl::OkStatus();
+  return ReadFully(fd_, path_, offset, out);
 }
 
 absl::StatusOr<FileBytes> FileBytes::Read(const std::string& path, uint64_t max_bytes) {

@@ -55,6 +55,12 @@ class AtomicFile {
   // a header. InvalidArgument if any of these bytes is not yet written. Other errors as for Write.
   absl::Status Overwrite(int64_t offset, std::span<const std::byte> bytes);
 
+  // Sets the file's size; new bytes are 0 and count as written. For a file whose parts several processes write
+  // (SharedFile). Errors as for Write.
+  absl::Status Resize(int64_t size);
+  // The name of the temporary file in its folder.
+  std::string temporary_name() const;
+
   // Calls fsync, renames the file over the target, and calls fsync on the folder. No writes are allowed
   // afterwards.
   absl::Status Commit();
@@ -73,6 +79,35 @@ class AtomicFile {
   std::string path_;       // The target, symbolic links resolved.
   std::string temporary_;  // Empty once renamed or removed.
   absl::Status status_;
+};
+
+// The temporary file of an AtomicFile, which this or another process has made and sized: for the parts that this
+// process writes. The maker commits it after all writers have called Sync.
+//
+//   SINTER_ASSIGN_OR_RETURN(SharedFile file, SharedFile::Open("model.safetensors", name_of_rank_0));
+//   SINTER_RETURN_IF_ERROR(file.Write(offset, bytes));
+//   SINTER_RETURN_IF_ERROR(file.Sync());
+class SharedFile {
+ public:
+  // `path`: as given to AtomicFile::Create. `name`: AtomicFile::temporary_name. NotFound if this process sees
+  // another folder than the maker.
+  static absl::StatusOr<SharedFile> Open(const std::string& path, const std::string& name);
+
+  SharedFile(SharedFile&& other) noexcept;
+  SharedFile& operator=(SharedFile&& other) noexcept;
+  ~SharedFile();
+
+  // Fills `out` with the bytes from `offset` on. DataLoss if the file ends before.
+  absl::Status Read(uint64_t offset, std::span<std::byte> out) const;
+  absl::Status Write(int64_t offset, std::span<const std::byte> bytes);
+  // Makes durable what this process has written.
+  absl::Status Sync();
+
+ private:
+  SharedFile() = default;
+
+  int fd_ = -1;
+  std::string path_;
 };
 
 // Calls Create, Write and Commit.

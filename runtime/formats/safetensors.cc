@@ -66,23 +66,10 @@ std::string NearestNames(std::string_view name, const std::vector<SafetensorsEnt
   return absl::StrJoin(nearest, ", ");
 }
 
-using Sources = std::vector<const TensorSource*>;
-
-// Returns the data order. It keeps tensors aligned to their elements and does not depend on the given order.
-Sources InOrderOfData(std::span<const TensorSource> tensors) {
-  Sources sorted;
-  for (const TensorSource& tensor : tensors) sorted.push_back(&tensor);
-  std::ranges::sort(sorted, [](const TensorSource* a, const TensorSource* b) {
-    const int64_t a_size = SizeOf(a->dtype);
-    const int64_t b_size = SizeOf(b->dtype);
-    return a_size != b_size ? a_size > b_size : a->name < b->name;
-  });
-  return sorted;
-}
-
-absl::Status CheckNames(const std::string& path, const Sources& sorted, const Metadata& metadata) {
+absl::Status CheckNames(const std::string& path, std::span<const TensorSource> tensors,
+                        const Metadata& metadata) {
   std::vector<std::string> names;
-  for (const TensorSource* tensor : sorted) names.push_back(tensor->name);
+  for (const TensorSource& tensor : tensors) names.push_back(tensor.name);
   std::ranges::sort(names);
   if (const auto twice = std::ranges::adjacent_find(names); twice != names.end()) {
     return absl::InvalidArgumentError(
@@ -101,43 +88,8 @@ absl::Status CheckNames(const std::string& path, const Sources& sorted, const Me
   return absl::OkStatus();
 }
 
-// Returns all bytes before the data, a multiple of kDataAlignment. Their number does not depend on the
-// checksums' values.
-absl::StatusOr<std::string> HeaderText(const std::string& path, const Sources& sorted,
-                                       const Metadata& metadata, const std::vector<std::string>& checksums) {
-  std::string json;
-  try {
-    Json texts = metadata;
-    texts[kChecksumKey] = absl::StrCat(std::string(kSha256Digits, '0'), checksums.empty() ? "" : " ",
-                                       absl::StrJoin(checksums, " "));
-    json = absl::StrCat("{\"", kMetadataKey, "\":", texts.dump());
-    uint64_t at = 0;
-    for (const TensorSource* tensor : sorted) {
-      SINTER_ASSIGN_OR_RETURN(const int64_t bytes, DenseBytes(tensor->dtype, tensor->shape));
-      absl::StrAppend(&json, ",", Json(tensor->name).dump(), ":{\"dtype\":\"",
-                      std::string(SafetensorsTypeName(tensor->dtype)), "\",\"shape\":[",
-                      absl::StrJoin(tensor->shape, ","), "],\"data_offsets\":[", at, ",",
-                      at + static_cast<uint64_t>(bytes), "]}");
-      at += static_cast<uint64_t>(bytes);
-    }
-  } catch (const Json::exception& exception) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("cannot write '", path,
-                     "': a name or a metadata text is not UTF-8: ", PrintableText(exception.what())));
-  }
-  json += '}';
-  json.append((kDataAlignment - (8 + json.size()) % kDataAlignment) % kDataAlignment, ' ');
-  std::string header;
-  AppendLittle<uint64_t>(json.size(), &header);
-  header += json;
-  const size_t hash = FindHash(header);
-  SINTER_CHECK(hash != header.npos);
-  return header.replace(hash, kSha256Digits, HeaderHash(header, hash));
-}
-
-// Writes the values of one tensor and returns their checksum.
-absl::StatusOr<std::string> AppendValues(const std::string& path, const TensorSource& source,
-                                         AtomicFile& file) {
+// Writes the values of one tensor and returns their CRC.
+absl::StatusOr<uint32_t> AppendValues(const std::string& path, const TensorSource& source, AtomicFile& file) {
   if (!source.read) {
     return absl::InvalidArgumentError(
         absl::StrCat("cannot write '", path, "': tensor '", source.name, "' has no `read`: set it"));
@@ -149,10 +101,70 @@ absl::StatusOr<std::string> AppendValues(const std::string& path, const TensorSo
         ShapeToString(source.dtype, source.shape), ", and its source gives ", tensor.ToString()));
   }
   SINTER_RETURN_IF_ERROR(file.Write(BytesOf(tensor)));
-  return Checksum(BytesOf(tensor));
+  return AddToCrc(0, BytesOf(tensor));
 }
 
 }  // namespace
+
+// The data order keeps tensors aligned to their elements and does not depend on the given order.
+absl::StatusOr<SafetensorsLayout> SafetensorsLayout::Of(std::string path,
+                                                        std::span<const TensorSource> tensors,
+                                                        Metadata metadata) {
+  SINTER_RETURN_IF_ERROR(CheckNames(path, tensors, metadata));
+  SafetensorsLayout layout;
+  layout.path_ = std::move(path);
+  layout.metadata_ = std::move(metadata);
+  for (size_t i = 0; i < tensors.size(); ++i) layout.places_.push_back({.source = i});
+  std::ranges::sort(layout.places_, [&](const Place& a, const Place& b) {
+    const TensorSource &x = tensors[a.source], &y = tensors[b.source];
+    const int64_t x_size = SizeOf(x.dtype), y_size = SizeOf(y.dtype);
+    return x_size != y_size ? x_size > y_size : x.name < y.name;
+  });
+  for (Place& place : layout.places_) {
+    const TensorSource& tensor = tensors[place.source];
+    SINTER_ASSIGN_OR_RETURN(const int64_t bytes, DenseBytes(tensor.dtype, tensor.shape));
+    place.begin = layout.data_bytes_;
+    place.bytes = static_cast<uint64_t>(bytes);
+    layout.data_bytes_ += place.bytes;
+    layout.tensors_.push_back({tensor.name, tensor.dtype, tensor.shape, {}});
+  }
+  const std::vector<uint32_t> zeros(layout.places_.size());
+  SINTER_ASSIGN_OR_RETURN(const std::string draft, layout.Header(zeros));
+  layout.data_begin_ = draft.size();
+  layout.hash_begin_ = FindHash(draft);
+  return layout;
+}
+
+// The number of bytes does not depend on the checksums' values. It is a multiple of kDataAlignment.
+absl::StatusOr<std::string> SafetensorsLayout::Header(std::span<const uint32_t> crcs) const {
+  std::string json;
+  try {
+    Json texts = metadata_;
+    std::string sums(kSha256Digits, '0');
+    for (const uint32_t crc : crcs) absl::StrAppend(&sums, " ", CrcText(crc));
+    texts[kChecksumKey] = sums;
+    json = absl::StrCat("{\"", kMetadataKey, "\":", texts.dump());
+    for (size_t i = 0; i < places_.size(); ++i) {
+      const TensorSource& tensor = tensors_[i];
+      absl::StrAppend(&json, ",", Json(tensor.name).dump(), ":{\"dtype\":\"",
+                      std::string(SafetensorsTypeName(tensor.dtype)), "\",\"shape\":[",
+                      absl::StrJoin(tensor.shape, ","), "],\"data_offsets\":[", places_[i].begin, ",",
+                      places_[i].begin + places_[i].bytes, "]}");
+    }
+  } catch (const Json::exception& exception) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot write '", path_,
+                     "': a name or a metadata text is not UTF-8: ", PrintableText(exception.what())));
+  }
+  json += '}';
+  json.append((kDataAlignment - (8 + json.size()) % kDataAlignment) % kDataAlignment, ' ');
+  std::string header;
+  AppendLittle<uint64_t>(json.size(), &header);
+  header += json;
+  const size_t hash = FindHash(header);
+  SINTER_CHECK(hash != header.npos);
+  return header.replace(hash, kSha256Digits, HeaderHash(header, hash));
+}
 
 absl::Status SaveSafetensors(const std::string& path, std::span<const NamedTensor> tensors,
                              const Metadata& metadata) {
@@ -168,17 +180,16 @@ absl::Status SaveSafetensors(const std::string& path, std::span<const NamedTenso
 
 absl::Status SaveSafetensorsOneByOne(const std::string& path, std::span<const TensorSource> tensors,
                                      const Metadata& metadata) {
-  const Sources sorted = InOrderOfData(tensors);
-  SINTER_RETURN_IF_ERROR(CheckNames(path, sorted, metadata));
+  SINTER_ASSIGN_OR_RETURN(const SafetensorsLayout layout, SafetensorsLayout::Of(path, tensors, metadata));
   // The checksums precede the data but are known only after it: write the header twice and the values once.
-  std::vector<std::string> checksums(sorted.size(), Checksum({}));
-  SINTER_ASSIGN_OR_RETURN(const std::string draft, HeaderText(path, sorted, metadata, checksums));
+  std::vector<uint32_t> crcs(tensors.size());
+  SINTER_ASSIGN_OR_RETURN(const std::string draft, layout.Header(crcs));
   SINTER_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
   SINTER_RETURN_IF_ERROR(file.Write(draft));
-  for (size_t i = 0; i < sorted.size(); ++i) {
-    SINTER_ASSIGN_OR_RETURN(checksums[i], AppendValues(path, *sorted[i], file));
+  for (size_t i = 0; i < crcs.size(); ++i) {
+    SINTER_ASSIGN_OR_RETURN(crcs[i], AppendValues(path, tensors[layout.places()[i].source], file));
   }
-  SINTER_ASSIGN_OR_RETURN(const std::string header, HeaderText(path, sorted, metadata, checksums));
+  SINTER_ASSIGN_OR_RETURN(const std::string header, layout.Header(crcs));
   SINTER_CHECK(header.size() == draft.size()) << header.size() << " and " << draft.size() << " bytes";
   SINTER_RETURN_IF_ERROR(file.Overwrite(0, AsBytes(header)));
   return file.Commit();
@@ -202,6 +213,9 @@ absl::StatusOr<SafetensorsFile> SafetensorsFile::OpenAndCheck(const std::string&
   SafetensorsFile file(std::move(reader));
   SINTER_ASSIGN_OR_RETURN(file.header_, ParseSafetensorsHeader(header.bytes(), file.file_.size(), path));
   SINTER_RETURN_IF_ERROR(file.TakeChecksums(header.bytes()));
+  Sha256 hash;
+  hash.Update(header.bytes());
+  file.header_hash_ = HexText(hash.Digest());
   return file;
 }
 
@@ -264,6 +278,14 @@ absl::StatusOr<HostTensor> SafetensorsFile::Get(std::string_view name) const {
     }
   }
   return tensor;
+}
+
+absl::Status SafetensorsFile::ReadData(uint64_t offset, std::span<std::byte> out) const {
+  return file_.Read(header_.data_begin + offset, out);
+}
+
+bool SafetensorsFile::HasCrc(size_t entry, uint32_t crc) const {
+  return checksums_.empty() || checksums_[entry] == CrcText(crc);
 }
 
 absl::Status SafetensorsFile::Verify() const {

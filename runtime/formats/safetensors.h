@@ -15,7 +15,7 @@
 // does not detect. They are in the metadata under "sinter.checksums" (metadata() leaves this key out): the
 // SHA-256 of all bytes before the data, computed with its own 64 digits as '0', then the CRC-32 of each
 // tensor in data order. Together they cover every bit of the file. Open checks the hash; Get and Verify check
-// the CRCs.
+// the CRCs. Processes that have parts of a tensor make and check its CRC together (part_crc.h).
 //
 // Older files have "sinter.crc32" instead, with only the CRC-32s: their names, shapes and metadata are not
 // covered. Saving their contents again gives a fully covered file.
@@ -61,6 +61,42 @@ struct TensorSource {
 // or returns another element type or shape than declared. After any error the old file is unchanged.
 absl::Status SaveSafetensorsOneByOne(const std::string& path, std::span<const TensorSource> tensors,
                                      const Metadata& metadata = {});
+
+// Where a file of these tensors has their values, and all of its other bytes: for values that several writers
+// write in parts. `read` of the sources is not used.
+//
+//   SINTER_ASSIGN_OR_RETURN(SafetensorsLayout layout, SafetensorsLayout::Of(path, tensors, metadata));
+//   for (const SafetensorsLayout::Place& place : layout.places()) ...  // Write tensors[place.source].
+//   SINTER_ASSIGN_OR_RETURN(std::string header, layout.Header(crcs));  // In the order of places().
+class SafetensorsLayout {
+ public:
+  struct Place {
+    size_t source;   // Index into the tensors.
+    uint64_t begin;  // From the end of the header.
+    uint64_t bytes;
+  };
+
+  // `path` is for errors, which are those of SaveSafetensors.
+  static absl::StatusOr<SafetensorsLayout> Of(std::string path, std::span<const TensorSource> tensors,
+                                              Metadata metadata);
+
+  std::span<const Place> places() const { return places_; }  // In data order.
+  uint64_t data_begin() const { return data_begin_; }
+  uint64_t file_bytes() const { return data_begin_ + data_bytes_; }
+  // All bytes before the data. `crcs`: the CRC-32 of each tensor, in data order.
+  absl::StatusOr<std::string> Header(std::span<const uint32_t> crcs) const;
+  // Place of the header's hash, of 64 digits.
+  uint64_t hash_begin() const { return hash_begin_; }
+
+ private:
+  SafetensorsLayout() = default;
+
+  std::string path_;
+  std::vector<TensorSource> tensors_;  // In data order.
+  Metadata metadata_;
+  std::vector<Place> places_;
+  uint64_t data_begin_ = 0, data_bytes_ = 0, hash_begin_ = 0;
+};
 
 // The place of one tensor: the header's data_offsets, relative to the end of the header.
 struct SafetensorsEntry {
@@ -116,6 +152,14 @@ class SafetensorsFile {
   // tensor has elements other than 0 and 1; ResourceExhausted if there is no memory for it.
   absl::StatusOr<HostTensor> Get(std::string_view name) const;
 
+  // Reads bytes of the data, whose offset is from the end of the header, and checks nothing.
+  absl::Status ReadData(uint64_t offset, std::span<std::byte> out) const;
+  // True if this is the CRC-32 of entry `entry`, or if the file has no checksums.
+  bool HasCrc(size_t entry, uint32_t crc) const;
+  // The SHA-256 of all bytes before the data: 64 digits.
+  const std::string& header_hash() const { return header_hash_; }
+  const std::string& path() const { return file_.path(); }
+
   // Reads all data and checks the CRCs. DataLoss names the damaged tensors. FailedPrecondition if the file
   // has no checksums, because another program wrote it.
   absl::Status Verify() const;
@@ -128,6 +172,7 @@ class SafetensorsFile {
   FileReader file_;
   SafetensorsHeader header_;
   SafetensorsChecks checks_ = SafetensorsChecks::kNone;
+  std::string header_hash_;
   std::vector<std::string> checksums_;  // One CRC per entry, in order; empty if the file has none.
 };
 

@@ -9,6 +9,8 @@
 #include "sinter/runtime/execute/index_checks.h"
 #include "sinter/runtime/host/printable_text.h"
 #include "sinter/runtime/host/status.h"
+#include "sinter/runtime/session/cut_checkpoint.h"
+#include "sinter/runtime/session/session_state.h"
 #include "sinter/runtime/tensor/scalar_log.h"
 
 namespace sinter {
@@ -85,9 +87,62 @@ absl::Status Mismatch(const std::string& path, const std::vector<std::string>& p
   return absl::InvalidArgumentError(text);
 }
 
+using internal_session::LoadedPart;
+using internal_session::SessionState;
+
+bool HasCutVariables(const Session& session) {
+  return std::ranges::any_of(session.variables(), &VariableInfo::is_cut);
+}
+
+absl::Status SaveCutVariables(const Session& session, const std::string& path, const Metadata& metadata) {
+  std::vector<size_t> saved;
+  for (size_t i = 0; i < session.variables().size(); ++i) {
+    const std::string& name = session.variables()[i].name;
+    if (!IsLogVariable(name) && !IsIndexCheck(name)) saved.push_back(i);
+  }
+  return internal_session::SaveParts(SessionState::Of(session), saved, path, metadata);
+}
+
+// Opens the file, and finds the variables that it is to give values. `reads_all`: checks all values first.
+absl::StatusOr<SafetensorsFile> OpenFor(const Session& session, const std::string& path,
+                                        const LoadOptions& options, bool reads_all,
+                                        std::vector<const VariableInfo*>& wanted) {
+  SINTER_ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::Open(path));
+  const bool has_checks = file.checks() != SafetensorsChecks::kNone;
+  if (!has_checks && !options.allow_unchecked) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        path,
+        ": carries no checksums: another program wrote it, or it is a damaged checkpoint; to load "
+        "it as it is, set LoadOptions::allow_unchecked"));
+  }
+  if (has_checks && reads_all) SINTER_RETURN_IF_ERROR(file.Verify());
+  std::vector<std::string> problems;
+  wanted = Wanted(session.variables(), options, problems);
+  CompareWithFile(wanted, file, !options.only.empty(), problems);
+  if (!problems.empty()) return Mismatch(path, problems);
+  return file;
+}
+
+absl::StatusOr<Metadata> LoadCutVariables(Session& session, const std::string& path,
+                                          const LoadOptions& options) {
+  std::vector<const VariableInfo*> wanted;
+  const absl::StatusOr<SafetensorsFile> file = OpenFor(session, path, options, /*reads_all=*/false, wanted);
+  std::vector<LoadedPart> loaded;
+  for (const VariableInfo* const variable : wanted) {
+    if (!file.ok()) break;
+    const auto entry = std::ranges::find(file->entries(), variable->name, &SafetensorsEntry::name);
+    loaded.push_back({.variable = static_cast<size_t>(variable - session.variables().data()),
+                      .entry = static_cast<size_t>(entry - file->entries().begin())});
+  }
+  SINTER_RETURN_IF_ERROR(internal_session::LoadParts(SessionState::Of(session), file.ok() ? &*file : nullptr,
+                                                     loaded, file.status()));
+  return file->metadata();
+}
+
 }  // namespace
 
 absl::Status SaveCheckpoint(const Session& session, const std::string& path, const Metadata& metadata) {
+  if (HasCutVariables(session)) return SaveCutVariables(session, path, metadata);
   std::vector<TensorSource> sources;
   for (const VariableInfo& variable : session.variables()) {
     if (IsLogVariable(variable.name) || IsIndexCheck(variable.name)) continue;
@@ -101,21 +156,11 @@ absl::Status SaveCheckpoint(const Session& session, const std::string& path, con
 
 absl::StatusOr<Metadata> LoadCheckpoint(Session& session, const std::string& path,
                                         const LoadOptions& options) {
-  SINTER_ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::Open(path));
-  if (file.checks() != SafetensorsChecks::kNone) {
-    SINTER_RETURN_IF_ERROR(file.Verify());
-  } else if (!options.allow_unchecked) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        path,
-        ": carries no checksums: another program wrote it, or it is a damaged checkpoint; to load "
-        "it as it is, set LoadOptions::allow_unchecked"));
-  }
-
-  std::vector<std::string> problems;
-  std::vector<const VariableInfo*> wanted = Wanted(session.variables(), options, problems);
-  CompareWithFile(wanted, file, !options.only.empty(), problems);
-  if (!problems.empty()) return Mismatch(path, problems);
-
+  if (HasCutVariables(session)) return LoadCutVariables(session, path, options);
+  std::vector<const VariableInfo*> wanted;
+  const absl::StatusOr<SafetensorsFile> opened = OpenFor(session, path, options, /*reads_all=*/true, wanted);
+  SINTER_RETURN_IF_ERROR(opened.status());
+  const SafetensorsFile& file = *opened;
   // Elements of i1 that are neither 0 nor 1 pass the checksums: a program may have written them so.
   for (const VariableInfo* variable : wanted) {
     if (variable->dtype == DType::kI1) SINTER_RETURN_IF_ERROR(file.Get(variable->name).status());

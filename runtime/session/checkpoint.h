@@ -11,6 +11,12 @@
 // or nothing: after any error, such as a full disk, the old file is unchanged. Saving writes the values from
 // their place, one variable after the other, so its memory does not grow with the variables.
 //
+// The tensors of a file are whole, also if ranks of a mesh hold parts of the variables (VariableInfo::is_cut).
+// Each rank writes and reads its parts of the file, so every mesh and number of processes writes the same
+// bytes, and a checkpoint of one loads on any other. Among several processes both calls are then calls of all,
+// in one folder that all see, with rank 0's metadata. Without cut variables a process saves and loads alone:
+// let only one save.
+//
 // Loading checks everything before it changes anything: the checksums, which cover every bit of the file,
 // then each variable's name, element type and shape. One message lists all differences. After an error the
 // session's variables are unchanged, with two exceptions: a device other than a CPU failed, or another
@@ -33,7 +39,9 @@
 
 namespace sinter {
 
-// Errors: those of SaveSafetensors. ResourceExhausted: the disk is full.
+// Errors: those of SaveSafetensors. ResourceExhausted: the disk is full. With cut variables among several
+// processes also FailedPrecondition: another process cannot write its parts, or sees another folder;
+// InvalidArgument: another process makes another call; Unavailable: a process makes no call, or is lost.
 absl::Status SaveCheckpoint(const Session& session, const std::string& path, const Metadata& metadata = {});
 
 struct LoadOptions {
@@ -49,7 +57,7 @@ struct LoadOptions {
 // Returns the saved metadata. InvalidArgument lists every variable missing in the file, every tensor unknown
 // to the session, every wrong element type and shape, and every entry of `only` without a match. DataLoss: a
 // truncated or altered file. FailedPrecondition: a file without checksums, unless
-// LoadOptions::allow_unchecked is set.
+// LoadOptions::allow_unchecked is set. Among several processes also the further errors of SaveCheckpoint.
 absl::StatusOr<Metadata> LoadCheckpoint(Session& session, const std::string& path,
                                         const LoadOptions& options = {});
 

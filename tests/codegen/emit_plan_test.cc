@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <regex>
 
@@ -17,6 +20,8 @@
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/register_dialects.h"
 #include "sinter/runtime/plan/plan.h"
+#include "sinter/runtime/session/session.h"
+#include "sinter/runtime/tensor/initializer.h"
 
 namespace sinter::codegen {
 namespace {
@@ -211,6 +216,56 @@ plan.function @f {
 })");
   EXPECT_THAT(std::string(bytes.status().message()),
               HasSubstr("net.cc:9: the call 't' may not write output 0 in place of input 0"));
+}
+
+// Variables cut in dimension 0, in dimension 1, by heads of three packed tensors, and in both dimensions.
+constexpr char kCutVariables[] = R"mlir(
+module attributes {sinter.mesh = #sinter.mesh<data 2, tensor 2>} {
+  sinter.variable @rows : tensor<2x3xf32> = normal(0.0, 1.0) seed 3 {sinter.box = #sinter.box<[2 of 4 from [0, 2, 0], 3] of tensor<4x3xf32>>}
+  sinter.variable @columns : tensor<2x3xbf16> = uniform(0.0, 1.0) seed 4 {sinter.box = #sinter.box<[2, 3 of 6 from [0, 0, 3]] of tensor<2x6xbf16>>}
+  sinter.variable @heads : tensor<2x12xf32> = normal(0.0, 1.0) seed 5 {sinter.box = #sinter.box<[2, 3, 2 of 4 from [2, 0, -2], 2] of tensor<2x24xf32>>}
+  sinter.variable @both : tensor<2x3xf64> = normal(0.0, 1.0) seed 6 {sinter.box = #sinter.box<[2 of 4 from [0, 2, 0], 3 of 6 from [0, 0, 3]] of tensor<4x6xf64>>}
+  sinter.variable @whole : tensor<3xf32> = normal(0.0, 1.0) seed 7
+  plan.function @f arena 0 {
+    %r = plan.variable @rows : !plan.buffer<tensor<2x3xf32>>
+    plan.output "rows" %r : !plan.buffer<tensor<2x3xf32>>
+  }
+}
+)mlir";
+
+TEST_F(EmitPlanTest, CutVariablesHaveTheBitsOfTheWhole) {
+  setenv("SINTER_CPU_DEVICES", "4", 1);
+  const absl::StatusOr<std::string> bytes = Emit(kCutVariables);
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  absl::StatusOr<Plan> plan = Plan::FromBytes(*bytes);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  absl::StatusOr<Session> session = Session::Create(*std::move(plan), {.threads = 1});
+  ASSERT_TRUE(session.ok()) << session.status();
+  Session& cut = *session;
+  for (const VariableInfo& variable : cut.variables()) {
+    EXPECT_EQ(variable.is_cut, variable.name != "whole");
+    const HostTensor value = *cut.ReadVariable(variable.name);
+    HostTensor expected = *HostTensor::Empty(variable.dtype, variable.shape);
+    const fb::Variable& table =
+        **std::ranges::find_if(*cut.plan().table().variables(),
+                               [&](const fb::Variable* v) { return v->name()->str() == variable.name; });
+    const InitialValues initial = {.kind = static_cast<InitialValues::Kind>(table.initializer()->kind()),
+                                   .a = table.initializer()->a(),
+                                   .b = table.initializer()->b(),
+                                   .seed = table.initializer()->seed()};
+    ASSERT_TRUE(
+        FillInitialValues(initial, variable.dtype, variable.shape, expected.mutable_data(), ThreadPool(1))
+            .ok());
+    EXPECT_EQ(std::memcmp(value.data(), expected.data(), static_cast<size_t>(value.num_bytes())), 0)
+        << variable.name;
+  }
+  absl::StatusOr<Outputs> out = cut.Run("f", {});
+  ASSERT_TRUE(out.ok()) << out.status();
+  EXPECT_EQ((*out)["rows"].shape(), (std::vector<int64_t>{2, 3}));
+  EXPECT_EQ(cut.ReadParts("rows")->size(), 2u);
+  EXPECT_EQ(cut.ReadParts("heads")->size(), 2u);
+  EXPECT_EQ(cut.ReadParts("both")->size(), 4u);
+  unsetenv("SINTER_CPU_DEVICES");
 }
 
 TEST_F(EmitPlanTest, UnknownVariableIsAnError) {

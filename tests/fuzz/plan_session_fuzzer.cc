@@ -105,6 +105,19 @@ void RunTwice(sinter::Session& session, const sinter::FunctionInfo& function, ui
   }
 }
 
+// The parts of a variable are within it, and make it.
+void ReadVariables(const sinter::Session& session) {
+  for (const sinter::VariableInfo& variable : session.variables()) {
+    if (variable.bytes > kMostBytes) continue;
+    const auto parts = session.ReadParts(variable.name);
+    const auto whole = session.ReadVariable(variable.name);
+    if (!parts.ok() || !whole.ok()) continue;
+    int64_t elements = 0;
+    for (const sinter::VariablePart& part : *parts) elements += part.value.num_elements();
+    SINTER_CHECK(elements == whole->num_elements());
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
@@ -135,5 +148,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   for (const sinter::FunctionInfo& function : session->plan().Functions()) RunTwice(*session, function, size);
+  ReadVariables(*session);
   return 0;
 }

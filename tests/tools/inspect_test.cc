@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sinter/tests/data/scratch_folder.h"
+#include "sinter/tests/runtime/cut_plans.h"
 #include "sinter/tests/runtime/mesh_plans.h"
 #include "sinter/tests/runtime/test_plan.h"
 #include "sinter/tools/run_plan.h"
@@ -15,6 +16,7 @@ namespace sinter {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -48,6 +50,14 @@ TEST(InspectTest, SaysWhereThingsAreOnSeveralDevices) {
   EXPECT_THAT(text, HasSubstr("  kernel add_f32, 2 blocks of 32, gpu:1\n"));
   EXPECT_THAT(text, HasSubstr("  memory on cpu:0: arena of 16 bytes; peak at step 0 with 16 bytes alive:\n"));
   EXPECT_THAT(text, HasSubstr("  memory on gpu:1: arena of 80 bytes; peak at step 2 with 32 bytes alive:\n"));
+}
+
+TEST(InspectTest, ShowsThePartsOfVariables) {
+  const absl::StatusOr<Plan> plan = CutPlan({2, 3}, Device::Cpu()).Make();
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const std::string text = *tools::InspectText(*plan);
+  EXPECT_THAT(text, ContainsRegex("heads +f32\\[8,144\\] +4.5 KiB  cpu:0  parts of 1.5 KiB  trainable"));
+  EXPECT_THAT(text, ContainsRegex("whole +f32\\[5\\] +20 B  cpu:0  trainable"));
 }
 
 TEST(InspectTest, ShowsTheMeshAndTheExchangesOverItsAxes) {

@@ -1,6 +1,9 @@
-// Runs all-reduces without end in a world of four. lost_rank_test.py removes one of the ranks.
+// Runs all-reduces, or saves checkpoints of cut variables, without end in a world of four. lost_rank_test.py
+// removes one of the ranks.
 //
 //   mpirun -n 4 endless_sum [rank that leaves after a while [rank that pauses for some seconds]]
+//   mpirun -n 4 endless_sum save FILE
+//   endless_sum check FILE                        # Succeeds if the file is whole.
 //
 // All other ranks wait for a pausing rank.
 #include <unistd.h>
@@ -12,7 +15,9 @@
 
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/mpi/mpi_world.h"
+#include "sinter/runtime/session/checkpoint.h"
 #include "sinter/tests/runtime/collective_plans.h"
+#include "sinter/tests/runtime/cut_plans.h"
 
 namespace sinter {
 namespace {
@@ -37,17 +42,41 @@ absl::Status Run(World& world, int leaving_rank, int pausing_rank) {
   return absl::OkStatus();
 }
 
+absl::Status SaveEndlessly(World& world, const std::string& path) {
+  SINTER_ASSIGN_OR_RETURN(Session session,
+                          CutPlan({2, 2}, Device::Cpu()).MakeSession({.threads = 1, .world = &world}));
+  for (int64_t run = 0;; ++run) {
+    if (run == 20)
+      Print("rank " + std::to_string(world.rank()) + " saves as process " + std::to_string(getpid()));
+    SINTER_RETURN_IF_ERROR(SaveCheckpoint(session, path, {{"run", std::to_string(run)}}));
+  }
+}
+
+absl::Status Check(const std::string& path) {
+  SINTER_ASSIGN_OR_RETURN(const SafetensorsFile file, SafetensorsFile::Open(path));
+  SINTER_RETURN_IF_ERROR(file.Verify());
+  SINTER_ASSIGN_OR_RETURN(Session session, CutPlan({1, 1}, Device::Cpu()).MakeSession({.threads = 1}));
+  return LoadCheckpoint(session, path).status();
+}
+
 }  // namespace
 }  // namespace sinter
 
 int main(int argc, char** argv) {
+  const std::string mode = argc > 2 ? argv[1] : "";
+  if (mode == "check") {
+    const absl::Status status = sinter::Check(argv[2]);
+    std::cout << (status.ok() ? "the file is whole" : std::string(status.message())) << "\n";
+    return status.ok() ? 0 : 1;
+  }
   absl::StatusOr<std::unique_ptr<sinter::MpiWorld>> world = sinter::MpiWorld::Create();
   if (!world.ok()) {
     std::cerr << world.status() << "\n";
     return 1;
   }
-  const absl::Status status =
-      sinter::Run(**world, argc > 1 ? std::atoi(argv[1]) : -1, argc > 2 ? std::atoi(argv[2]) : -1);
+  const absl::Status status = mode == "save" ? sinter::SaveEndlessly(**world, argv[2])
+                                             : sinter::Run(**world, argc > 1 ? std::atoi(argv[1]) : -1,
+                                                           argc > 2 ? std::atoi(argv[2]) : -1);
   if (!status.ok()) {
     sinter::Print("rank " + std::to_string((*world)->rank()) + " ends: " + std::string(status.message()));
   }

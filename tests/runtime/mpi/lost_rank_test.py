@@ -1,14 +1,16 @@
 """Removes one of four ranks and checks how the others end.
 
-  lost_rank_test.py MPIRUN ENDLESS_SUM kill|stop|terminate|leave
+  lost_rank_test.py MPIRUN ENDLESS_SUM kill|stop|terminate|leave [save]
 
-All others must end within 10 seconds, each with an error that names the lost rank and the collective.
+All others must end within 10 seconds, each with an error that names the lost rank and the collective. With `save`
+the ranks save checkpoints: the file must then be whole.
 """
 import os
 import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 LOST = 2
@@ -24,8 +26,41 @@ WORDS = {
 }
 
 
+def lose_while_saving(mpirun, program, how):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "checkpoint")
+        job = subprocess.Popen([mpirun, "--oversubscribe", "-n", str(RANKS), program, "save", path],
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        processes = {}
+        while len(processes) < RANKS:
+            line = job.stdout.readline()
+            if not line:
+                sys.exit("it ended before all ranks saved anything")
+            for rank, process in re.findall(r"rank (\d) saves as process (\d+)", line):
+                processes[int(rank)] = int(process)
+        start = time.monotonic()
+        os.kill(processes[LOST], SIGNALS[how])
+        try:
+            output, _ = job.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            job.kill()
+            sys.exit("it did not end within a minute")
+        print(output)
+        if time.monotonic() - start > LIMIT_SECONDS:
+            sys.exit(f"it took more than {LIMIT_SECONDS} s to end")
+        if not re.search(rf"rank \d ends: rank {LOST} {WORDS[how]}", output):
+            sys.exit(f"no rank says that rank {LOST} {WORDS[how]}")
+        check = subprocess.run([program, "check", path], capture_output=True, text=True)
+        print(check.stdout)
+        if check.returncode != 0:
+            sys.exit("the file is damaged: " + check.stdout + check.stderr)
+
+
 def main():
-    mpirun, program, how = sys.argv[1:]
+    mpirun, program, how = sys.argv[1:4]
+    if sys.argv[4:] == ["save"]:
+        lose_while_saving(mpirun, program, how)
+        return
     command = [mpirun, "--oversubscribe", "-n", str(RANKS), program]
     if how == "leave":
         command.append(str(LOST))

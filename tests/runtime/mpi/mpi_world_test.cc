@@ -9,6 +9,7 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,8 +18,11 @@
 #include "gtest/gtest.h"
 #include "sinter/runtime/mpi/process_identity.h"
 #include "sinter/runtime/plan/collective.h"
+#include "sinter/runtime/session/checkpoint.h"
 #include "sinter/runtime/session/session.h"
+#include "sinter/tests/data/scratch_folder.h"
 #include "sinter/tests/runtime/collective_plans.h"
+#include "sinter/tests/runtime/cut_plans.h"
 
 namespace sinter {
 namespace {
@@ -89,6 +93,44 @@ TEST(MpiWorldTest, NothingBreaksAWorldThatIsWhole) {
                         "MpiWorldOptions::patience at least 1000"));
   EXPECT_THAT(std::string(MpiWorld::Create({.piece_bytes = 0}).status().message()),
               HasSubstr("MPI cannot send pieces of 0 bytes: MpiWorldOptions::piece_bytes is 1 to 2^30"));
+}
+
+// A folder that all ranks see, made by rank 0 and removed by its `ScratchFolder`.
+std::string SharedPath(const ScratchFolder& folder, const std::string& name) {
+  std::vector<char> own(256), all(own.size() * static_cast<size_t>(the_world->size()));
+  folder.File(name).copy(own.data(), own.size() - 1);
+  EXPECT_TRUE(the_world
+                  ->AllGather(std::as_bytes(std::span(own)), std::as_writable_bytes(std::span(all)),
+                              {.name = "sharing a path", .tag = 9})
+                  .ok());
+  return all.data();
+}
+
+// The parts are those of four ranks in one, two or four processes.
+TEST(MpiWorldTest, CutVariablesAreReadSavedAndLoaded) {
+  absl::StatusOr<Session> one = CutPlan({1, 1}, Device::Cpu()).MakeSession({.threads = 1});
+  ASSERT_TRUE(one.ok()) << one.status();
+  const std::vector<std::string> initial = BytesOfVariables(*one);
+  const ScratchFolder folder;
+  for (const MeshShape& mesh : {MeshShape{2, 2}, MeshShape{1, 4}, MeshShape{4, 1}}) {
+    absl::StatusOr<Session> session =
+        CutPlan(mesh, Device::Cpu()).MakeSession({.threads = 1, .world = the_world.get()});
+    ASSERT_TRUE(session.ok()) << session.status();
+    EXPECT_EQ(BytesOfVariables(*session), initial);
+    WriteCountedValues(*session, 4);
+    const std::vector<std::string> written = BytesOfVariables(*session);
+    EXPECT_NE(written, initial);
+    const std::string path = SharedPath(folder, "w.safetensors");
+    absl::Status saved = SaveCheckpoint(*session, path);
+    ASSERT_TRUE(saved.ok()) << saved;
+    ASSERT_TRUE(session->ResetVariables().ok());
+    ASSERT_TRUE(LoadCheckpoint(*session, path).ok());
+    EXPECT_EQ(BytesOfVariables(*session), written);
+    // One device reads the file of four.
+    ASSERT_TRUE(LoadCheckpoint(*one, path).ok());
+    EXPECT_EQ(BytesOfVariables(*one), written);
+    EXPECT_EQ(SharedPath(folder, ""), SharedPath(folder, ""));  // No rank is still reading.
+  }
 }
 
 TEST(MpiWorldTest, OthersPlansAreRefused) {
