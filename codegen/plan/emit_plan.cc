@@ -161,6 +161,18 @@ Offset<flatbuffers::Vector<Offset<fb::DeviceName>>> WriteDevices(PlanContents& p
   return plan.builder.CreateVector(names);
 }
 
+// True if a reader finds the same devices without a list: those of rank 0, then as many further indices for each
+// rank.
+bool AreInTurn(llvm::ArrayRef<mlir::Attribute> devices, llvm::ArrayRef<ir::DeviceAttr> of_rank) {
+  for (auto [i, attribute] : llvm::enumerate(devices)) {
+    const auto device = llvm::cast<ir::DeviceAttr>(attribute);
+    const ir::DeviceAttr first = of_rank[i % of_rank.size()];
+    const auto further = static_cast<int64_t>(i / of_rank.size() * of_rank.size());
+    if (device.getKind() != first.getKind() || device.getIndex() != first.getIndex() + further) return false;
+  }
+  return true;
+}
+
 // Returns 0 if the program has one rank.
 Offset<fb::Mesh> WriteMesh(PlanContents& plan, mlir::ModuleOp module) {
   ir::MeshAttr mesh = ir::MeshOf(module);
@@ -172,7 +184,8 @@ Offset<fb::Mesh> WriteMesh(PlanContents& plan, mlir::ModuleOp module) {
         fb::CreateMeshAxis(builder, builder.CreateString(name.str()), static_cast<uint32_t>(size)));
   }
   std::vector<Offset<fb::DeviceName>> names;
-  if (auto devices = module->getAttrOfType<mlir::ArrayAttr>(ir::kMeshDevicesAttr)) {
+  auto devices = module->getAttrOfType<mlir::ArrayAttr>(ir::kMeshDevicesAttr);
+  if (devices && !AreInTurn(devices.getValue(), plan.devices)) {
     for (auto device : devices.getAsRange<ir::DeviceAttr>()) names.push_back(WriteDevice(builder, device));
   }
   auto axis_table = builder.CreateVector(axes);

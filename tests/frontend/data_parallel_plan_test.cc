@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <ctime>
 #include <functional>
 #include <map>
 #include <string>
@@ -152,6 +154,48 @@ void ExpectOverlap(const BuildForBatch& build) {
 TEST(DataParallelPlanTest, AConvolutionalNetExchangesGradientsBesideBackward) { ExpectOverlap(ResNet); }
 
 TEST(DataParallelPlanTest, ATransformerExchangesGradientsBesideBackward) { ExpectOverlap(Transformer); }
+
+// The least seconds of CPU time that compilations for each number of ranks take.
+std::vector<double> CompileTimes(const BuildForBatch& build, const std::vector<int>& ranks, int rounds) {
+  std::vector<double> least(ranks.size(), HUGE_VAL);
+  for (int round = 0; round < rounds; ++round) {
+    for (size_t i = 0; i < ranks.size(); ++i) {
+      const std::clock_t start = std::clock();
+      CompileFor(build, ranks[i]);
+      least[i] = std::min(least[i], static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
+    }
+  }
+  return least;
+}
+
+// Neither the plan nor the time to compile it grows with the ranks.
+TEST(DataParallelPlanTest, APlanForAThousandRanksIsAsLargeAsForTwo) {
+  for (const auto build : {Transformer, ResNet}) {
+    const Compiled one = CompileFor(build, 1), two = CompileFor(build, 2), many = CompileFor(build, 1024);
+    EXPECT_EQ(many.plan.bytes().size(), two.plan.bytes().size());
+    EXPECT_LE(many.plan.bytes().size(), 1.05 * static_cast<double>(one.plan.bytes().size()));
+    EXPECT_EQ(many.train().steps()->size(), two.train().steps()->size());
+    EXPECT_EQ(many.train().buffers()->size(), two.train().buffers()->size());
+    EXPECT_EQ(many.plan.table().gpu_kernels()->size(), two.plan.table().gpu_kernels()->size());
+    EXPECT_EQ(many.plan.Devices().size(), 1024u);
+    EXPECT_EQ(many.plan.Devices().back(), Device::Gpu(1023));
+  }
+  const std::vector<double> seconds = CompileTimes(Transformer, {1, 1024}, /*rounds=*/4);
+  EXPECT_LE(seconds[1], 1.5 * seconds[0]);
+}
+
+// Devices are listed only if they are not in turn.
+TEST(DataParallelPlanTest, ThePlanKeepsTheDevicesThatTheUserNames) {
+  for (const std::vector<int>& order : {std::vector<int>{0, 1, 2}, {4, 5, 6}, {2, 1, 0}, {0, 2, 4}}) {
+    CompileOptions options{.gpu_architectures = {"sm_90"}};
+    for (int index : order) options.data_parallel.devices.push_back(Device::Gpu(index));
+    absl::StatusOr<Plan> plan = Compile(Transformer(6), options);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    EXPECT_EQ(plan->Devices(), options.data_parallel.devices);
+    const bool is_listed = plan->table().mesh()->devices() != nullptr;
+    EXPECT_EQ(is_listed, order[1] != order[0] + 1);
+  }
+}
 
 }  // namespace
 }  // namespace sinter
