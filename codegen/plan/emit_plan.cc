@@ -161,13 +161,28 @@ Offset<flatbuffers::Vector<Offset<fb::DeviceName>>> WriteDevices(PlanContents& p
   return plan.builder.CreateVector(names);
 }
 
-// True if a reader finds the same devices without a list: those of rank 0, then as many further indices for each
+// Returns the devices of all ranks that the plan uses, one rank after the other. `of_ranks` also has devices that the
+// program names and nothing runs on.
+std::vector<ir::DeviceAttr> UsedDevices(mlir::ArrayAttr of_ranks, int64_t ranks,
+                                        llvm::ArrayRef<ir::DeviceAttr> used_by_first) {
+  const std::vector<ir::DeviceAttr> all(of_ranks.getAsRange<ir::DeviceAttr>().begin(),
+                                        of_ranks.getAsRange<ir::DeviceAttr>().end());
+  const size_t cell = all.size() / static_cast<size_t>(ranks);
+  std::vector<ir::DeviceAttr> used;
+  for (size_t first = 0; first < all.size(); first += cell) {
+    for (size_t i = 0; i < cell; ++i) {
+      if (llvm::is_contained(used_by_first, all[i])) used.push_back(all[first + i]);
+    }
+  }
+  return used;
+}
+
+// True if a reader finds these devices without a list: those of rank 0, then as many further indices for each
 // rank.
-bool AreInTurn(llvm::ArrayRef<mlir::Attribute> devices, llvm::ArrayRef<ir::DeviceAttr> of_rank) {
-  for (auto [i, attribute] : llvm::enumerate(devices)) {
-    const auto device = llvm::cast<ir::DeviceAttr>(attribute);
-    const ir::DeviceAttr first = of_rank[i % of_rank.size()];
-    const auto further = static_cast<int64_t>(i / of_rank.size() * of_rank.size());
+bool AreInTurn(llvm::ArrayRef<ir::DeviceAttr> devices, llvm::ArrayRef<ir::DeviceAttr> of_first) {
+  for (auto [i, device] : llvm::enumerate(devices)) {
+    const ir::DeviceAttr first = of_first[i % of_first.size()];
+    const auto further = static_cast<int64_t>(i / of_first.size() * of_first.size());
     if (device.getKind() != first.getKind() || device.getIndex() != first.getIndex() + further) return false;
   }
   return true;
@@ -184,9 +199,11 @@ Offset<fb::Mesh> WriteMesh(PlanContents& plan, mlir::ModuleOp module) {
         fb::CreateMeshAxis(builder, builder.CreateString(name.str()), static_cast<uint32_t>(size)));
   }
   std::vector<Offset<fb::DeviceName>> names;
-  auto devices = module->getAttrOfType<mlir::ArrayAttr>(ir::kMeshDevicesAttr);
-  if (devices && !AreInTurn(devices.getValue(), plan.devices)) {
-    for (auto device : devices.getAsRange<ir::DeviceAttr>()) names.push_back(WriteDevice(builder, device));
+  if (auto listed = module->getAttrOfType<mlir::ArrayAttr>(ir::kMeshDevicesAttr)) {
+    const std::vector<ir::DeviceAttr> devices = UsedDevices(listed, mesh.ranks(), plan.devices);
+    if (!AreInTurn(devices, plan.devices)) {
+      for (ir::DeviceAttr device : devices) names.push_back(WriteDevice(builder, device));
+    }
   }
   auto axis_table = builder.CreateVector(axes);
   Offset<flatbuffers::Vector<Offset<fb::DeviceName>>> device_table;

@@ -315,6 +315,23 @@ TEST(DataParallelTest, WhatCannotBeSharedIsRefusedWithTheUsersLine) {
           "be these"));
 }
 
+// The second device of each rank stays unused.
+TEST(DataParallelTest, RanksKeepTheirDevicesIfNothingRunsOnSomeOfThem) {
+  Graph graph("unread");
+  graph.Function("f", [](Builder& b) {
+    Tensor x = b.Input("x", F32, {4, 6});
+    {
+      DeviceScope first(b, Device::Cpu(0));
+      b.Output("sum", Sum(x));
+    }
+    DeviceScope second(b, Device::Cpu(1));
+    Relu(Copy(x, Device::Cpu(1)));
+  });
+  absl::StatusOr<Plan> plan = Compile(graph, {.data_parallel = {.devices = Cpus(4)}});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT(plan->Devices(), ::testing::ElementsAre(Device::Cpu(0), Device::Cpu(2)));
+}
+
 // Text programs may contain constructs that `localise` never makes.
 TEST(DataParallelTest, AnExchangeCarriesOneElementType) {
   Cpus(2);
