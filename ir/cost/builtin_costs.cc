@@ -1,0 +1,203 @@
+#include "sinter/ir/cost/builtin_costs.h"
+
+#include <utility>
+
+namespace sinter::cost {
+namespace {
+
+using enum ContractionKind;
+using enum Arithmetic;
+
+constexpr double kMebi = 1 << 20, kGibi = 1 << 30, kMicro = 1e-6, kGiga = 1e9, kTera = 1e12;
+
+struct Sizes {
+  int64_t m, n, k;
+};
+
+ContractionSample Sample(ContractionKind kind, Arithmetic arithmetic, const Sizes& sizes, double bytes,
+                         double us, Layout layout = Layout::kPlain) {
+  const double flops =
+      2.0 * static_cast<double>(sizes.m) * static_cast<double>(sizes.n) * static_cast<double>(sizes.k);
+  return {.kind = kind,
+          .arithmetic = arithmetic,
+          .layout = layout,
+          .m = sizes.m,
+          .n = sizes.n,
+          .k = sizes.k,
+          .flops = flops,
+          .bytes = bytes,
+          .seconds = us * kMicro};
+}
+
+ContractionSample Product(Arithmetic arithmetic, const Sizes& s, double us, Layout layout = Layout::kPlain) {
+  const double element = arithmetic == kF64 ? 8 : arithmetic == kBf16 || arithmetic == kF16 ? 2 : 4;
+  const double elements = static_cast<double>(s.m * s.k + s.k * s.n + s.m * s.n);
+  return Sample(kProduct, arithmetic, s, element * elements, us, layout);
+}
+
+// Causal attention of `batch` heads of all examples, each with `tokens` queries and keys. `products` is the
+// number of multiplications of a whole square: 2 forward, 5 backward.
+ContractionSample Attention(ContractionKind kind, int64_t batch, int64_t tokens, int64_t width,
+                            double products, double bytes, double us) {
+  ContractionSample s = Sample(kind, kBf16, {tokens, tokens, width}, bytes, us);
+  s.batch = batch;
+  s.flops *= products / 2 * static_cast<double>(batch);
+  return s;
+}
+
+// A product in bf16 that a training step of GPT-2 contains takes 1.15 times as long as alone: at 690 to 700 W
+// the GPU runs at 1.44 to 1.55 of 1.98 GHz (docs/benchmarks.md). All products of the step take 37 ms in it, and
+// 32 by their rates alone (docs/performance-notes.md). The table has the times of a step.
+constexpr double kSustained = 37.0 / 32.0;
+
+// Products, convolutions and attention on an H100 or H200, both SXM: they have the same multiprocessors.
+std::vector<ContractionSample> HopperContractions() {
+  using enum Layout;
+  std::vector<ContractionSample> samples;
+  // docs/performance-notes.md, "GPT-2 on a GPU: epilogues of cuBLASLt", cuBLASLt 13.1, bf16.
+  samples.push_back(Product(kBf16, {32768, 3072, 768}, 203 * kSustained));
+  samples.push_back(Product(kBf16, {32768, 3072, 768}, 196 * kSustained, kTransposedB));
+  samples.push_back(Product(kBf16, {768, 2304, 32768}, 164 * kSustained, kTransposedA));
+  samples.push_back(Product(kBf16, {768, 768, 32768}, 59 * kSustained, kTransposedA));
+  samples.push_back(Product(kBf16, {768, 3072, 32768}, 199 * kSustained, kTransposedA));
+  samples.push_back(Product(kBf16, {3072, 768, 32768}, 197 * kSustained, kTransposedA));
+  // The same page, "Matmuls of a hundred rows in tf32": cuBLASLt in a graph over six sets of weights. The update
+  // of the weights took 18.0 us with its addend of 16 MB, which is priced apart.
+  samples.push_back(Product(kTf32, {100, 2000, 2000}, 13.5));
+  samples.push_back(Product(kTf32, {100, 2000, 2000}, 10.4, kTransposedB));
+  samples.push_back(Product(kTf32, {2000, 2000, 100}, 18.0 - 3.8, kTransposedA));
+  // "About 400 TFLOP/s in tf32 at best", same page.
+  samples.push_back(Product(kTf32, {8192, 8192, 8192}, 2749));
+  // docs/benchmarks.md, "Use of devices by a program": 21.5 ms in ieee; 4096 likewise at 51 TFLOP/s.
+  samples.push_back(Product(kF32, {8192, 8192, 8192}, 21500));
+  // Three products of bf16 for one of f32, at the sustained rate of bf16.
+  samples.push_back(Product(kBf16x3, {8192, 8192, 8192}, 3 * 1099.5 / 660 * 1000));
+  // No measurement: NVIDIA's data sheet of the H100 SXM, 67 TFLOP/s by tensor cores, at the part that f32 reaches
+  // of its 67; f16 like bf16.
+  samples.push_back(Product(kF64, {8192, 8192, 8192}, 21500));
+  samples.push_back(Product(kF16, {32768, 3072, 768}, 203 * kSustained));
+  // docs/benchmarks.md: in a step of 59.5 ms, 12 times attention 2.3 ms and its gradient 9.5, and
+  // docs/performance-notes.md: 2.0 and 8.9 in another; the means. cuDNN, in order.
+  samples.push_back(Attention(kAttention, 384, 1024, 64, 2, 2.03e8, 2150.0 / 12));
+  samples.push_back(Attention(kAttentionGrad, 384, 1024, 64, 5, 4.06e8, 9200.0 / 12));
+  // docs/performance-notes.md, "ResNet-50 on a GPU": cuDNN's first engines in nhwc, 256 images; the first layer
+  // as blocks of 2 x 2 pixels.
+  samples.push_back(Sample(kConvForward, kBf16, {802816, 256, 64}, 513.8e6, 179));
+  samples.push_back(Sample(kConvForward, kBf16, {802816, 128, 256}, 616.6e6, 171));
+  samples.push_back(Sample(kConvForward, kBf16, {3211264, 64, 256}, 519.4e6, 650));
+  samples.push_back(Sample(kConvInputGrad, kBf16, {802816, 64, 576}, 205.6e6, 136));
+  samples.push_back(Sample(kConvInputGrad, kBf16, {12544, 512, 4608}, 30.4e6, 74));
+  samples.push_back(Sample(kConvWeightGrad, kBf16, {12544, 512, 2048}, 66.3e6, 38));
+  samples.push_back(Sample(kConvWeightGrad, kBf16, {3211264, 64, 256}, 519.4e6, 930));
+  // The same page, "Convolutions of few channels on a GPU", ieee: 256 images of 28 x 28; the weight gradient with
+  // the engine that is used.
+  samples.push_back(Sample(kConvForward, kF32, {173056, 20, 9}, 14.65e6, 21));
+  samples.push_back(Sample(kConvForward, kF32, {20736, 50, 500}, 7.71e6, 58));
+  samples.push_back(Sample(kConvInputGrad, kF32, {20736, 50, 500}, 7.71e6, 167));
+  samples.push_back(Sample(kConvWeightGrad, kF32, {173056, 20, 9}, 14.65e6, 52));
+  samples.push_back(Sample(kConvWeightGrad, kF32, {20736, 50, 500}, 7.71e6, 47));
+  return samples;
+}
+
+// Sums of f32 over 4 H200 of one host, NVLink without multicast, NCCL 2: docs/benchmarks.md, bus bandwidth of
+// an all-reduce in a plan. Seconds = 2 (n - 1) / n bytes / bandwidth.
+std::vector<ExchangeSample> HopperExchanges() {
+  std::vector<ExchangeSample> samples;
+  const std::pair<double, double> rows[] = {{1, 69.9}, {16, 227.8}, {64, 299.9}, {256, 336.6}};
+  for (const auto& [mebi, gb] : rows) {
+    samples.push_back({ExchangeKind::kAllReduce, 4, mebi * kMebi, 1.5 * mebi * kMebi / (gb * kGiga)});
+  }
+  return samples;
+}
+
+CostTable H200() {
+  CostTable table = {.device = "NVIDIA H200 (built in)", .driver = "580.159.04", .nccl = "2"};
+  // docs/performance-notes.md, "Parallel steps on a GPU": 27 kernels of 1 us take 43.6 us in sequence. "Column
+  // sums and long rows": a block of 1,024 threads reads 16,384 floats in 4 us. docs/benchmarks.md, "On several
+  // GPUs": an exchange of 0.90 ms and compute of 2.03 take 2.29 together, so compute goes on at 0.71.
+  table.launch = {0.6 * kMicro, 1.0 * kMicro, 1.6e7, 0.71};
+  // docs/performance-notes.md, "Memory of GPT-2's training": 0.19 GiB of each peak.
+  table.library_bytes = 0.19 * kGibi;
+  // docs/benchmarks.md: softmax and norm of 134 MB; a copy of 1 GiB in Sinter. Below that L2: a matmul's 16 MB of
+  // weights take 4 us from memory and 3 from L2 (docs/performance-notes.md).
+  table.bandwidth = {{16e6, 5.3e12}, {134e6, 3.74e12}, {kGibi, 4.1e12}};
+  table.rates = {
+      // Of 67 TFLOP/s in f32 (docs/performance-notes.md, "GPUs"), half: an op is one instruction, and a
+      // multiply-add counts as two.
+      {"", 33 * kTera},
+      // Hand-written kernels in tf32, docs/performance-notes.md, "Convolutions of few channels" and "Image
+      // gradients by columns": 1.04 GFLOP in 22, 19.4 and 14.9 us.
+      {"conv2d", 47 * kTera},
+      {"conv2d_input_grad", 54 * kTera},
+      {"conv2d_weight_grad", 70 * kTera},
+      // 52 MFLOP in 2 to 5 us, "Small matmuls in tf32".
+      {"matmul_tf32", 25 * kTera},
+  };
+  table.contractions = HopperContractions();
+  table.exchanges = HopperExchanges();
+  // Fitted to the exchanges above: 1 MiB in 22.5 us with 6 hops, and 345 GB/s beyond 256 MiB. Between nodes: one
+  // network card of 400 Gbit/s for each GPU, NVIDIA's data sheet of the DGX H200, at 90 %; its times are a guess.
+  table.links = {{8, 12 * kMicro, 1 * kMicro, 345 * kGiga}, {0, 20 * kMicro, 5 * kMicro, 45 * kGiga}};
+  return table;
+}
+
+CostTable H100() {
+  CostTable table = H200();
+  table.device = "NVIDIA H100 SXM (built in)";
+  // No measurement: the H200's part of its data sheet's 4.8 TB/s, of 3.35.
+  for (BandwidthSample& s : table.bandwidth) {
+    if (s.bytes > 50 * kMebi) s.bytes_per_second *= 3.35 / 4.8;
+  }
+  return table;
+}
+
+// Two cores of an AMD EPYC with AVX-512: docs/performance-notes.md, "Our own matmuls and convolutions on a CPU",
+// with two threads; docs/benchmarks.md, figures of 2026-11-21 on an AMD EPYC.
+CostTable Cpu() {
+  CostTable table = {.device = "two cores of an AMD EPYC (built in)", .driver = "-", .nccl = "-"};
+  table.launch = {0, 1 * kMicro, 0, 1};
+  // Reads of two cores in L1, L2, L3 and memory; memcpy of two threads beyond.
+  table.bandwidth = {{32e3, 800 * kGiga}, {768e3, 400 * kGiga}, {16e6, 180 * kGiga}, {128e6, 28 * kGiga}};
+  // Twice the chain of 8 ops on 2^24 floats: 8.09 ms for 75 vector instructions of 16 floats.
+  table.rates = {{"", 100 * kGiga}};
+  table.contractions = {
+      Product(kF32, {100, 2000, 2000}, 0.8e9 / 446e9 * 1e6),
+      Product(kF32, {100, 2000, 2000}, 0.8e9 / 410e9 * 1e6, Layout::kTransposedB),
+      Product(kF32, {2000, 2000, 100}, 0.8e9 / 456e9 * 1e6, Layout::kTransposedA),
+      Product(kF32, {1024, 1024, 1024}, 2.147e9 / 430e9 * 1e6),
+      Product(kBf16, {1024, 1024, 1024}, 2.147e9 / 432e9 * 1e6),
+      // No measurement: half of f32's elements fit a vector; f16 is converted to f32.
+      Product(kF64, {1024, 1024, 1024}, 2.147e9 / 215e9 * 1e6),
+      Product(kF16, {1024, 1024, 1024}, 2.147e9 / 215e9 * 1e6),
+      // LeNet's second convolution: its three passes take 14.7 ms on one core.
+      Sample(kConvForward, kF32, {20736, 50, 500}, 7.71e6, 2450),
+      Sample(kConvInputGrad, kF32, {20736, 50, 500}, 7.71e6, 2450),
+      Sample(kConvWeightGrad, kF32, {20736, 50, 500}, 7.71e6, 2450),
+  };
+  // Copies through main memory: the memcpy above.
+  table.links = {{64, 2 * kMicro, 1 * kMicro, 10 * kGiga}, {0, 50 * kMicro, 20 * kMicro, 1.2 * kGiga}};
+  return table;
+}
+
+const std::vector<std::pair<std::string_view, CostTable>>& Tables() {
+  static const auto* const tables = new std::vector<std::pair<std::string_view, CostTable>>{
+      {"h200", H200()}, {"h100", H100()}, {"cpu", Cpu()}};
+  return *tables;
+}
+
+}  // namespace
+
+std::vector<std::string_view> BuiltinCostNames() {
+  std::vector<std::string_view> names;
+  for (const auto& [name, table] : Tables()) names.push_back(name);
+  return names;
+}
+
+const CostTable* FindBuiltinCosts(std::string_view name) {
+  for (const auto& [known, table] : Tables()) {
+    if (known == name) return &table;
+  }
+  return nullptr;
+}
+
+}  // namespace sinter::cost
