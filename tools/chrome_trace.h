@@ -2,8 +2,7 @@
 //
 //   SINTER_RETURN_IF_ERROR(WriteChromeTrace(profile, "train.json"));
 //
-// The trace has one row per device and times in microseconds since the run began. Format: Google, "Trace
-// Event Format", complete events.
+// The trace has one row per device and times in microseconds since the run began (trace_events.h).
 #ifndef SINTER_TOOLS_CHROME_TRACE_H_
 #define SINTER_TOOLS_CHROME_TRACE_H_
 

@@ -11,6 +11,7 @@
 #include "sinter/runtime/plan/plan_devices.h"
 #include "sinter/runtime/session/session.h"
 #include "sinter/runtime/tensor/tensor.h"
+#include "sinter/tools/handmade_plan.h"
 #include "sinter/tools/plan_text.h"
 
 namespace sinter::tools {
@@ -26,123 +27,12 @@ constexpr int64_t kCpuMatmulSize = 1024, kGpuMatmulSize = 8192, kGpuDoubleMatmul
 constexpr int kMostRuns = 20, kLeastRuns = 3;
 constexpr double kSeconds = 0.5;
 
-// A plan with a copy or a matmul, built by hand. It needs no generated code.
-class RooflinePlan {
- public:
-  explicit RooflinePlan(Device device) : device_(device) {
-    table_.version = Plan::LeastVersion(/*has_mesh=*/false);
-    table_.producer = "sinter profile";
-    table_.name = "roofline";
-    table_.content_hash.resize(32);
-    table_.devices.push_back(MakeDeviceName(device));
-  }
+int64_t SizeOfMatmul(Device device, const ContractionType& type) {
+  if (device.is_host()) return kCpuMatmulSize;
+  return type.dtype == DType::kF64 ? kGpuDoubleMatmulSize : kGpuMatmulSize;
+}
 
-  int64_t CopyFloats() const { return device_.is_host() ? kCpuCopyFloats : kGpuCopyFloats; }
-  int64_t SizeOf(const ContractionType& type) const {
-    if (device_.is_host()) return kCpuMatmulSize;
-    return type.dtype == DType::kF64 ? kGpuDoubleMatmulSize : kGpuMatmulSize;
-  }
-
-  void AddCopy() {
-    fb::FunctionT& function = AddFunction("copy");
-    const uint32_t from = Variable(function, AddVariable(DType::kF32, {CopyFloats()}));
-    fb::CopyStepT copy;
-    copy.bytes = function.buffers[from]->bytes;
-    const double bytes = 2 * static_cast<double>(copy.bytes);
-    const uint32_t to = Result(function, from);
-    for (int i = 0; i < kCopies; ++i) AddStep(function, copy, {from, to}, 0, bytes);
-  }
-
-  void AddMatmul(const ContractionType& type) {
-    const int64_t size = SizeOf(type);
-    fb::FunctionT& function = AddFunction(type.ToString());
-    const uint32_t a = Variable(function, AddVariable(type.dtype, {size, size}));
-    const uint32_t b = Variable(function, AddVariable(type.dtype, {size, size}));
-    fb::MatmulStepT matmul;
-    matmul.batch = 1;
-    matmul.m = matmul.n = matmul.k = size;
-    matmul.dtype = static_cast<fb::DType>(type.dtype);
-    matmul.math = type.math;
-    const double n = static_cast<double>(size);
-    AddStep(function, std::move(matmul), {a, b, Result(function, a)}, 2 * n * n * n,
-            3 * static_cast<double>(function.buffers[a]->bytes));
-  }
-
-  absl::StatusOr<Plan> Make() const {
-    flatbuffers::FlatBufferBuilder builder;
-    builder.Finish(fb::Plan::Pack(builder, &table_), fb::PlanIdentifier());
-    std::string bytes(reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize());
-    SINTER_RETURN_IF_ERROR(SealPlan(bytes));
-    return Plan::FromBytes(bytes);
-  }
-
- private:
-  static std::unique_ptr<fb::TensorTypeT> MakeType(DType dtype, std::vector<int64_t> shape) {
-    auto type = std::make_unique<fb::TensorTypeT>();
-    type->dtype = static_cast<fb::DType>(dtype);
-    type->shape = std::move(shape);
-    return type;
-  }
-
-  // Random values: a matmul of zeros runs at another speed.
-  uint32_t AddVariable(DType dtype, const std::vector<int64_t>& shape) {
-    auto variable = std::make_unique<fb::VariableT>();
-    variable->name = absl::StrCat("v", table_.variables.size());
-    variable->type = MakeType(dtype, shape);
-    variable->bytes = static_cast<uint64_t>(*DenseBytes(dtype, shape));
-    variable->initializer = std::make_unique<fb::InitializerT>();
-    variable->initializer->kind = fb::InitializerKind::Uniform;
-    variable->initializer->a = -1;
-    variable->initializer->b = 1;
-    variable->initializer->seed = static_cast<int64_t>(table_.variables.size());
-    table_.variables.push_back(std::move(variable));
-    return static_cast<uint32_t>(table_.variables.size() - 1);
-  }
-
-  fb::FunctionT& AddFunction(const std::string& name) {
-    table_.functions.push_back(std::make_unique<fb::FunctionT>());
-    table_.functions.back()->name = name;
-    return *table_.functions.back();
-  }
-
-  static uint32_t AddBuffer(fb::FunctionT& function, fb::BufferT buffer) {
-    function.buffers.push_back(std::make_unique<fb::BufferT>(std::move(buffer)));
-    return static_cast<uint32_t>(function.buffers.size() - 1);
-  }
-  uint32_t Variable(fb::FunctionT& function, uint32_t index) const {
-    const fb::VariableT& variable = *table_.variables[index];
-    fb::BufferT buffer;
-    buffer.space = fb::Space::Variable;
-    buffer.index = index;
-    buffer.type = std::make_unique<fb::TensorTypeT>(*variable.type);
-    buffer.bytes = variable.bytes;
-    return AddBuffer(function, std::move(buffer));
-  }
-  // Adds a buffer with the type of `like` that covers the whole arena.
-  static uint32_t Result(fb::FunctionT& function, uint32_t like) {
-    fb::BufferT buffer;
-    buffer.type = std::make_unique<fb::TensorTypeT>(*function.buffers[like]->type);
-    buffer.bytes = function.arena_bytes = function.buffers[like]->bytes;
-    return AddBuffer(function, std::move(buffer));
-  }
-
-  template <typename Body>
-  static void AddStep(fb::FunctionT& function, Body body, std::vector<uint32_t> operands, double flops,
-                      double bytes) {
-    auto step = std::make_unique<fb::StepT>();
-    step->name = function.name;
-    step->body.Set(std::move(body));
-    step->outputs = {operands.back()};
-    operands.pop_back();
-    step->inputs = std::move(operands);
-    step->flops = flops;
-    step->bytes = bytes;
-    function.steps.push_back(std::move(step));
-  }
-
-  Device device_;
-  fb::PlanT table_;
-};
+HandmadePlan RooflinePlan(Device device) { return HandmadePlan({device}, "sinter profile", "roofline"); }
 
 // Returns the times of the fastest step. All steps of the function are identical.
 absl::StatusOr<StepTimes> BestTimes(Session& session, const std::string& name) {
@@ -160,8 +50,8 @@ absl::StatusOr<StepTimes> BestTimes(Session& session, const std::string& name) {
 absl::StatusOr<Roofline> MeasureRoofline(Device device, const std::set<ContractionType>& types, int threads) {
   Roofline roofline{.device = device, .bytes_per_second = 0, .copied_bytes = 0, .matmuls = {}};
   {
-    RooflinePlan plan(device);
-    plan.AddCopy();
+    HandmadePlan plan = RooflinePlan(device);
+    plan.AddCopy("copy", device.is_host() ? kCpuCopyFloats : kGpuCopyFloats, kCopies);
     SINTER_ASSIGN_OR_RETURN(Plan made, plan.Make());
     SINTER_ASSIGN_OR_RETURN(Session session, Session::Create(std::move(made), {.threads = threads}));
     SINTER_ASSIGN_OR_RETURN(const StepTimes copy, BestTimes(session, "copy"));
@@ -169,12 +59,13 @@ absl::StatusOr<Roofline> MeasureRoofline(Device device, const std::set<Contracti
     roofline.copied_bytes = copy.bytes / 2;
   }
   for (const ContractionType& type : types) {
-    RooflinePlan plan(device);
-    plan.AddMatmul(type);
+    HandmadePlan plan = RooflinePlan(device);
+    const int64_t size = SizeOfMatmul(device, type);
+    plan.AddMatmul(type.ToString(), {.type = type, .m = size, .n = size, .k = size}, 1);
     SINTER_ASSIGN_OR_RETURN(Plan made, plan.Make());
     SINTER_ASSIGN_OR_RETURN(Session session, Session::Create(std::move(made), {.threads = threads}));
     SINTER_ASSIGN_OR_RETURN(const StepTimes matmul, BestTimes(session, type.ToString()));
-    roofline.matmuls[type] = {matmul.flops / matmul.seconds_min, plan.SizeOf(type)};
+    roofline.matmuls[type] = {matmul.flops / matmul.seconds_min, size};
   }
   return roofline;
 }

@@ -1,10 +1,13 @@
-// The program `sinter`: inspects, runs, profiles and tunes plans. It contains no compiler, for deployed
-// machines.
+// The program `sinter`: inspects, runs, profiles, tunes and predicts plans. It contains no compiler, for
+// deployed machines.
 //
 //   sinter inspect lenet.plan
 //   sinter run lenet.plan --function train --input x=x.npy --input lr=0.1 --repeat 20
 //   sinter profile lenet.plan --function train --trace train.json
 //   sinter tune lenet.plan
+//   sinter measure --device gpu:0 --out h200.costs
+//   sinter predict lenet.plan --function train --costs h200.costs
+//   sinter simulate lenet.plan --function train --axis data=128 --trace train.json
 #include <iostream>
 #include <string>
 
@@ -16,6 +19,7 @@
 #include "sinter/tools/function_call.h"
 #include "sinter/tools/function_profile.h"
 #include "sinter/tools/inspect.h"
+#include "sinter/tools/predict/predict_commands.h"
 #include "sinter/tools/profile_text.h"
 #include "sinter/tools/run_plan.h"
 #include "sinter/tools/tune_plan.h"
@@ -140,7 +144,7 @@ CLI::App* AddTune(CLI::App& app, TuneOptions& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Inspects, runs, profiles and tunes plans of Sinter."};
+  CLI::App app{"Inspects, runs, profiles, tunes and predicts plans of Sinter."};
   app.require_subcommand(1);
   std::string inspected;
   InspectOptions inspect_options;
@@ -151,6 +155,7 @@ int main(int argc, char** argv) {
   AddRun(app, run_options);
   CLI::App* profile = AddProfile(app, profile_arguments);
   CLI::App* tune = AddTune(app, tune_options);
+  const sinter::tools::PredictCommands predict(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -158,6 +163,7 @@ int main(int argc, char** argv) {
   }
   if (inspect->parsed())
     return sinter::tools::ExitCode("sinter inspect", Inspect(inspected, inspect_options));
+  if (predict.is_parsed()) return predict.Run(std::cout);
   if (tune->parsed())
     return sinter::tools::ExitCode("sinter tune", sinter::tools::TunePlan(tune_options, std::cout));
   if (profile->parsed()) return sinter::tools::ExitCode("sinter profile", Profile(profile_arguments));

@@ -1,5 +1,6 @@
 #include "sinter/ir/cost/builtin_costs.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace sinter::cost {
@@ -35,6 +36,13 @@ ContractionSample Product(Arithmetic arithmetic, const Sizes& s, double us, Layo
   return Sample(kProduct, arithmetic, s, element * elements, us, layout);
 }
 
+ContractionSample Convolution(ContractionKind kind, Arithmetic arithmetic, const Sizes& sizes, int64_t window,
+                              double bytes, double us) {
+  ContractionSample s = Sample(kind, arithmetic, sizes, bytes, us);
+  s.window = window;
+  return s;
+}
+
 // Causal attention of `batch` heads of all examples, each with `tokens` queries and keys. `products` is the
 // number of multiplications of a whole square: 2 forward, 5 backward.
 ContractionSample Attention(ContractionKind kind, int64_t batch, int64_t tokens, int64_t width,
@@ -62,14 +70,19 @@ std::vector<ContractionSample> HopperContractions() {
   samples.push_back(Product(kBf16, {768, 3072, 32768}, 199 * kSustained, kTransposedA));
   samples.push_back(Product(kBf16, {3072, 768, 32768}, 197 * kSustained, kTransposedA));
   // The same page, "Matmuls of a hundred rows in tf32": cuBLASLt in a graph over six sets of weights. The update
-  // of the weights took 18.0 us with its addend of 16 MB, which is priced apart.
+  // of the weights took 14.3 us in a step, with its addend of 16 MB, which is priced apart.
   samples.push_back(Product(kTf32, {100, 2000, 2000}, 13.5));
   samples.push_back(Product(kTf32, {100, 2000, 2000}, 10.4, kTransposedB));
-  samples.push_back(Product(kTf32, {2000, 2000, 100}, 18.0 - 3.8, kTransposedA));
+  samples.push_back(Product(kTf32, {2000, 2000, 100}, 14.3 - 3.0, kTransposedA));
   // "About 400 TFLOP/s in tf32 at best", same page.
   samples.push_back(Product(kTf32, {8192, 8192, 8192}, 2749));
   // docs/benchmarks.md, "Use of devices by a program": 21.5 ms in ieee; 4096 likewise at 51 TFLOP/s.
   samples.push_back(Product(kF32, {8192, 8192, 8192}, 21500));
+  // Fitted to `mlp6` in ieee, docs/benchmarks.md: a step of 0.448 ms, most of it 13 products of 0.8 GFLOP.
+  for (const Layout layout : {kPlain, kTransposedA, kTransposedB}) {
+    const bool is_update = layout == kTransposedA;
+    samples.push_back(Product(kF32, {is_update ? 2000 : 100, 2000, is_update ? 100 : 2000}, 30, layout));
+  }
   // Three products of bf16 for one of f32, at the sustained rate of bf16.
   samples.push_back(Product(kBf16x3, {8192, 8192, 8192}, 3 * 1099.5 / 660 * 1000));
   // No measurement: NVIDIA's data sheet of the H100 SXM, 67 TFLOP/s by tensor cores, at the part that f32 reaches
@@ -82,20 +95,40 @@ std::vector<ContractionSample> HopperContractions() {
   samples.push_back(Attention(kAttentionGrad, 384, 1024, 64, 5, 4.06e8, 9200.0 / 12));
   // docs/performance-notes.md, "ResNet-50 on a GPU": cuDNN's first engines in nhwc, 256 images; the first layer
   // as blocks of 2 x 2 pixels.
-  samples.push_back(Sample(kConvForward, kBf16, {802816, 256, 64}, 513.8e6, 179));
-  samples.push_back(Sample(kConvForward, kBf16, {802816, 128, 256}, 616.6e6, 171));
-  samples.push_back(Sample(kConvForward, kBf16, {3211264, 64, 256}, 519.4e6, 650));
-  samples.push_back(Sample(kConvInputGrad, kBf16, {802816, 64, 576}, 205.6e6, 136));
-  samples.push_back(Sample(kConvInputGrad, kBf16, {12544, 512, 4608}, 30.4e6, 74));
-  samples.push_back(Sample(kConvWeightGrad, kBf16, {12544, 512, 2048}, 66.3e6, 38));
-  samples.push_back(Sample(kConvWeightGrad, kBf16, {3211264, 64, 256}, 519.4e6, 930));
+  samples.push_back(Convolution(kConvForward, kBf16, {802816, 256, 64}, 1, 513.8e6, 179));
+  samples.push_back(Convolution(kConvForward, kBf16, {802816, 128, 256}, 1, 616.6e6, 171));
+  samples.push_back(Convolution(kConvForward, kBf16, {3211264, 64, 256}, 16, 519.4e6, 650));
+  samples.push_back(Convolution(kConvInputGrad, kBf16, {802816, 64, 576}, 9, 205.6e6, 136));
+  samples.push_back(Convolution(kConvInputGrad, kBf16, {12544, 512, 4608}, 9, 30.4e6, 74));
+  samples.push_back(Convolution(kConvWeightGrad, kBf16, {12544, 512, 2048}, 1, 66.3e6, 38));
+  samples.push_back(Convolution(kConvWeightGrad, kBf16, {3211264, 64, 256}, 16, 519.4e6, 930));
+  // The same section has the sums over the 52 others: 4.2, 4.3 and 4.0 ms, 1.14, 1.17 and 1.09 times the 3.67 of
+  // the longer of their bytes at 3.9 TB/s and their flops at 800 TFLOP/s. So these times are no measurements of
+  // one convolution each.
+  struct Typical {
+    Sizes sizes;
+    int64_t window;
+    double bytes;
+  };
+  const Typical typical[] = {{{802816, 64, 64}, 1, 205.5e6},    {{200704, 512, 128}, 1, 257e6},
+                             {{200704, 128, 1152}, 9, 103.1e6}, {{50176, 1024, 256}, 1, 129e6},
+                             {{50176, 256, 2304}, 9, 52.6e6},   {{12544, 2048, 512}, 1, 66.3e6}};
+  const std::pair<ContractionKind, double> factors[] = {
+      {kConvForward, 1.14}, {kConvInputGrad, 1.17}, {kConvWeightGrad, 1.09}};
+  for (const auto& [kind, factor] : factors) {
+    for (const Typical& t : typical) {
+      ContractionSample s = Convolution(kind, kBf16, t.sizes, t.window, t.bytes, 0);
+      s.seconds = factor * (std::max(s.flops / (800 * kTera), s.bytes / (3.9 * kTera)) + kMicro);
+      samples.push_back(s);
+    }
+  }
   // The same page, "Convolutions of few channels on a GPU", ieee: 256 images of 28 x 28; the weight gradient with
   // the engine that is used.
-  samples.push_back(Sample(kConvForward, kF32, {173056, 20, 9}, 14.65e6, 21));
-  samples.push_back(Sample(kConvForward, kF32, {20736, 50, 500}, 7.71e6, 58));
-  samples.push_back(Sample(kConvInputGrad, kF32, {20736, 50, 500}, 7.71e6, 167));
-  samples.push_back(Sample(kConvWeightGrad, kF32, {173056, 20, 9}, 14.65e6, 52));
-  samples.push_back(Sample(kConvWeightGrad, kF32, {20736, 50, 500}, 7.71e6, 47));
+  samples.push_back(Convolution(kConvForward, kF32, {173056, 20, 9}, 9, 14.65e6, 21));
+  samples.push_back(Convolution(kConvForward, kF32, {20736, 50, 500}, 25, 7.71e6, 58));
+  samples.push_back(Convolution(kConvInputGrad, kF32, {20736, 50, 500}, 25, 7.71e6, 167));
+  samples.push_back(Convolution(kConvWeightGrad, kF32, {173056, 20, 9}, 9, 14.65e6, 52));
+  samples.push_back(Convolution(kConvWeightGrad, kF32, {20736, 50, 500}, 25, 7.71e6, 47));
   return samples;
 }
 
@@ -112,19 +145,17 @@ std::vector<ExchangeSample> HopperExchanges() {
 
 CostTable H200() {
   CostTable table = {.device = "NVIDIA H200 (built in)", .driver = "580.159.04", .nccl = "2"};
-  // docs/performance-notes.md, "Parallel steps on a GPU": 27 kernels of 1 us take 43.6 us in sequence. "Column
-  // sums and long rows": a block of 1,024 threads reads 16,384 floats in 4 us. docs/benchmarks.md, "On several
-  // GPUs": an exchange of 0.90 ms and compute of 2.03 take 2.29 together, so compute goes on at 0.71.
-  table.launch = {0.6 * kMicro, 1.0 * kMicro, 1.6e7, 0.71};
-  // docs/performance-notes.md, "Memory of GPT-2's training": 0.19 GiB of each peak.
-  table.library_bytes = 0.19 * kGibi;
+  // docs/performance-notes.md, "Parallel steps on a GPU": 27 kernels of 1 us take 43.6 us in sequence. "Chunked
+  // columns": 528 blocks of 256 threads reach 4.2 TB/s. docs/benchmarks.md, "On several GPUs": an exchange of 0.90 ms and compute of 2.03 take 2.29 together, so compute goes on at 0.71.
+  table.launch = {0.6 * kMicro, 1.0 * kMicro, 3.2e7, 0.71};
+  // docs/benchmarks.md: ResNet-50's peak of 10.13 GiB, less 10.115 of arena and variables.
+  table.library_bytes = 16 * kMebi;
   // docs/benchmarks.md: softmax and norm of 134 MB; a copy of 1 GiB in Sinter. Below that L2: a matmul's 16 MB of
   // weights take 4 us from memory and 3 from L2 (docs/performance-notes.md).
   table.bandwidth = {{16e6, 5.3e12}, {134e6, 3.74e12}, {kGibi, 4.1e12}};
   table.rates = {
-      // Of 67 TFLOP/s in f32 (docs/performance-notes.md, "GPUs"), half: an op is one instruction, and a
-      // multiply-add counts as two.
-      {"", 33 * kTera},
+      // docs/performance-notes.md, "GPUs".
+      {"", 67 * kTera},
       // Hand-written kernels in tf32, docs/performance-notes.md, "Convolutions of few channels" and "Image
       // gradients by columns": 1.04 GFLOP in 22, 19.4 and 14.9 us.
       {"conv2d", 47 * kTera},
@@ -170,9 +201,9 @@ CostTable Cpu() {
       Product(kF64, {1024, 1024, 1024}, 2.147e9 / 215e9 * 1e6),
       Product(kF16, {1024, 1024, 1024}, 2.147e9 / 215e9 * 1e6),
       // LeNet's second convolution: its three passes take 14.7 ms on one core.
-      Sample(kConvForward, kF32, {20736, 50, 500}, 7.71e6, 2450),
-      Sample(kConvInputGrad, kF32, {20736, 50, 500}, 7.71e6, 2450),
-      Sample(kConvWeightGrad, kF32, {20736, 50, 500}, 7.71e6, 2450),
+      Convolution(kConvForward, kF32, {20736, 50, 500}, 25, 7.71e6, 2450),
+      Convolution(kConvInputGrad, kF32, {20736, 50, 500}, 25, 7.71e6, 2450),
+      Convolution(kConvWeightGrad, kF32, {20736, 50, 500}, 25, 7.71e6, 2450),
   };
   // Copies through main memory: the memcpy above.
   table.links = {{64, 2 * kMicro, 1 * kMicro, 10 * kGiga}, {0, 50 * kMicro, 20 * kMicro, 1.2 * kGiga}};

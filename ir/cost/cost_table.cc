@@ -175,12 +175,14 @@ class Reader {
     s.layout = m.Named("layout", LayoutOf, kLayouts);
     s.batch = m.Integer("batch", 1, kMostSize), s.m = m.Integer("m", 1, kMostSize);
     s.n = m.Integer("n", 1, kMostSize), s.k = m.Integer("k", 1, kMostSize);
+    s.window = m.Integer("window", 1, kMostSize);
     s.flops = m.Number("flops"), s.bytes = m.Number("bytes");
     s.seconds = m.Number("us") * 1e-6;
     table_.contractions.push_back(s);
     return keys_
         .insert({2, static_cast<int64_t>(s.kind) * kLayouts + static_cast<int64_t>(s.layout),
-                 static_cast<int64_t>(s.arithmetic), s.batch, s.m, s.n, s.k, 0, ""})
+                 static_cast<int64_t>(s.arithmetic), s.batch, s.m, s.n, s.k, static_cast<double>(s.window),
+                 ""})
         .second;
   }
   bool Exchange(Members& m) {
@@ -311,6 +313,7 @@ std::string CostsText(const CostTable& table) {
            {"m", s.m},
            {"n", s.n},
            {"k", s.k},
+           {"window", s.window},
            {"flops", s.flops},
            {"bytes", s.bytes},
            {"us", Microseconds(s.seconds)}}}});

@@ -12,7 +12,7 @@
 //   {"bandwidth": {"bytes": 1073741824, "bytes_per_second": 4.1e12}}
 //   {"rate": {"kernel": "conv2d", "flops_per_second": 4.5e13}}
 //   {"contraction": {"kind": "product", "type": "bf16", "layout": "nn", "batch": 1, "m": 768, "n": 768, "k": 768,
-//     "flops": 905969664, "bytes": 3538944, "us": 5}}                                (on one line in a file)
+//     "window": 1, "flops": 905969664, "bytes": 3538944, "us": 5}}                                (on one line in a file)
 //   {"exchange": {"kind": "all_reduce", "ranks": 2, "bytes": 1048576, "us": 22.5}}
 //   {"link": {"ranks": 8, "start_us": 12, "hop_us": 1, "bytes_per_second": 3.45e11}}
 //
@@ -54,7 +54,7 @@ struct ContractionSample {
   ContractionKind kind = ContractionKind::kProduct;
   Arithmetic arithmetic = Arithmetic::kF32;
   Layout layout = Layout::kPlain;
-  int64_t batch = 1, m = 1, n = 1, k = 1;
+  int64_t batch = 1, m = 1, n = 1, k = 1, window = 1;
   double flops = 0, bytes = 0;  // As in Contraction, without an epilogue.
   double seconds = 0;
 };
@@ -78,7 +78,7 @@ struct LinkCosts {
 struct CostTable {
   std::string device, driver, nccl;  // "-" if there is none.
   LaunchCosts launch = {};
-  // Bytes of the device that libraries take beside what a plan states: workspaces and temporary memory.
+  // Bytes of the device that libraries take as workspaces, beside what a plan states.
   double library_bytes = 0;
   std::vector<BandwidthSample> bandwidth = {};  // Ascending by bytes; at least one.
   std::vector<KernelRate> rates = {};           // At least that of "".

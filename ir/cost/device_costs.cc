@@ -13,6 +13,10 @@ namespace {
 // A transposed operand counts like a size that differs by the factor 2.
 constexpr double kLayoutDistance = 1;
 
+// Smaller contractions leave multiprocessors to other steps (runtime/execute/step_dependencies.cc).
+constexpr double kFlopsThatFillADevice = 5e9;
+constexpr double kLeastShare = 1e-3;
+
 absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
 
 Contraction WorkOf(const ContractionSample& s) {
@@ -23,6 +27,7 @@ Contraction WorkOf(const ContractionSample& s) {
           .m = s.m,
           .n = s.n,
           .k = s.k,
+          .window = s.window,
           .flops = s.flops,
           .bytes = s.bytes};
 }
@@ -33,7 +38,7 @@ double SquaredDistance(const Contraction& work, const ContractionSample& s) {
     return d * d;
   };
   return square(work.batch, s.batch) + square(work.m, s.m) + square(work.n, s.n) + square(work.k, s.k) +
-         (work.layout == s.layout ? 0 : kLayoutDistance * kLayoutDistance);
+         square(work.window, s.window) + (work.layout == s.layout ? 0 : kLayoutDistance * kLayoutDistance);
 }
 
 // Interpolates between points, ascending by x, on logarithmic scales; constant beyond the first and the last.
@@ -101,6 +106,12 @@ double DeviceCosts::Seconds(const KernelWork& kernel) const {
   return std::max(kernel.bytes / bandwidth, kernel.flops / RateOf(kernel.name)) + launch().kernel;
 }
 
+double DeviceCosts::Share(const KernelWork& kernel) const {
+  const double least = std::max(kernel.bytes / Bandwidth(kernel.bytes), kernel.flops / RateOf(kernel.name));
+  const double threads = static_cast<double>(kernel.threads) * launch().thread_bandwidth / Bandwidth(1e18);
+  return std::clamp(std::max(least / Seconds(kernel), kernel.threads == 0 ? 1.0 : threads), kLeastShare, 1.0);
+}
+
 double DeviceCosts::LeastSeconds(const Contraction& work) const {
   const double flops = most_flops_[static_cast<size_t>(work.arithmetic)];
   const double bytes = work.bytes - work.epilogue_bytes;
@@ -135,6 +146,8 @@ absl::StatusOr<ContractionPrice> DeviceCosts::Price(const Contraction& work) con
                      ": measure one with `sinter measure --types ", View(NameOf(work.arithmetic)), "`"));
   }
   price.seconds = LeastSeconds(work) * factor;
+  price.share = std::clamp((LeastSeconds(work) - launch().kernel) / price.seconds, kLeastShare, 1.0);
+  if (work.flops >= kFlopsThatFillADevice) price.share = 1;
   if (work.epilogue_bytes > 0) price.seconds += work.epilogue_bytes / Bandwidth(work.epilogue_bytes);
   return price;
 }

@@ -11,7 +11,7 @@
 //
 // A contraction takes the same with the highest rate of its arithmetic in the table, times a factor: the
 // samples' factors, weighted by the inverse fourth power of their distance (Shepard 1968). The distance is the
-// Euclidean one of the logarithms of batch, m, n and k. So a sample's own shape has its time.
+// Euclidean one of the logarithms of batch, m, n, k and window. So a sample's own shape has its time.
 //
 // An exchange within a node takes the time of the samples of its kind and number of ranks, interpolated on
 // logarithmic scales. Otherwise it takes T = start + hops * hop + part * bytes / bandwidth, with for n ranks
@@ -39,6 +39,7 @@ struct ContractionPrice {
   double seconds = 0;
   // True if the table has no sample of this kind, so the contraction has the price of a product of its sizes.
   bool is_as_product = false;
+  double share = 1;  // Part of the device that it keeps busy: its roof's part of its time.
 };
 
 struct ExchangePrice {
@@ -57,6 +58,9 @@ class DeviceCosts {
   const LaunchCosts& launch() const { return table_.launch; }
 
   double Seconds(const KernelWork& kernel) const;
+  // The part of the device that it keeps busy: that of its roof in its time, or that of its threads among those
+  // that reach the bandwidth.
+  double Share(const KernelWork& kernel) const;
   // Of moving so many bytes, read plus written, without the time of a launch.
   double Bandwidth(double bytes) const;
 

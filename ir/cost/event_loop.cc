@@ -114,9 +114,10 @@ void EventLoop::TryStart(uint32_t rank, uint32_t index) {
   lane.is_busy = true;
   r.times[step].begin = now_;
   if (ProgramOf(rank).steps[step].exchange != kNone) return Arrive(rank, step);
-  const double speed = r.transfers > 0 ? simulation_.beside_exchange : 1;
-  lane.progress = {SecondsOf(rank, step), speed, now_, lane.progress.version + 1};
-  Push(now_ + lane.progress.left / speed, Kind::kStepEnds, rank, index, lane.progress.version);
+  lane.progress = {SecondsOf(rank, step), 0, now_, lane.progress.version + 1};
+  lane.has_begun = false;
+  r.running.push_back(index);
+  SetSpeeds(rank);
 }
 
 void EventLoop::Arrive(uint32_t rank, uint32_t step) {
@@ -146,6 +147,10 @@ void EventLoop::StepEnds(uint32_t rank, uint32_t step) {
   lane.is_busy = false;
   ++lane.next;
   ++lane.progress.version;
+  if (ProgramOf(rank).steps[step].exchange == kNone) {
+    std::erase(r.running, index);
+    SetSpeeds(rank);
+  }
   TryStart(rank, index);
   for (const uint32_t follower : OrderOf(rank).followers[step]) {
     if (--r.waits_for[follower] == 0) TryStart(rank, ProgramOf(rank).steps[follower].lane);
@@ -161,7 +166,7 @@ void EventLoop::BeginTransfer(uint32_t index) {
   std::vector<uint32_t> ports;
   for (const auto& [rank, step] : instance.arrived) {
     ports.push_back(rank * kPorts + cost.port);
-    if (ranks_[rank].transfers++ == 0) SetSpeedOfSteps(rank, simulation_.beside_exchange);
+    if (ranks_[rank].transfers++ == 0) SetSpeeds(rank);
   }
   ports_.Add(index, std::move(ports));
   ShareAgain({index});
@@ -170,7 +175,7 @@ void EventLoop::BeginTransfer(uint32_t index) {
 void EventLoop::EndTransfer(uint32_t index) {
   const std::vector<uint32_t> others = ports_.Remove(index);
   for (const auto& [rank, step] : instances_[index].arrived) {
-    if (--ranks_[rank].transfers == 0) SetSpeedOfSteps(rank, 1);
+    if (--ranks_[rank].transfers == 0) SetSpeeds(rank);
   }
   if (!others.empty()) ShareAgain(others);
   Complete(index);
@@ -195,19 +200,26 @@ void EventLoop::ShareAgain(const std::vector<uint32_t>& instances) {
   }
 }
 
-void EventLoop::SetSpeedOfSteps(uint32_t rank, double speed) {
-  if (simulation_.beside_exchange == 1) return;
+void EventLoop::SetSpeeds(uint32_t rank) {
   Rank& r = ranks_[rank];
-  for (uint32_t index = 0; index < r.lanes.size(); ++index) {
+  const double most = r.transfers > 0 ? simulation_.beside_exchange : 1;
+  double free = 1;  // Part of the device.
+  for (const uint32_t index : r.running) {
     Lane& lane = r.lanes[index];
-    if (!lane.is_busy) continue;
     const uint32_t step = OrderOf(rank).lanes[index][lane.next];
-    if (ProgramOf(rank).steps[step].exchange != kNone) continue;
-    lane.progress.AdvanceTo(now_);
-    lane.progress.speed = speed;
-    ++lane.progress.version;
-    Push(now_ + std::max(0.0, lane.progress.left) / speed, Kind::kStepEnds, rank, index,
-         lane.progress.version);
+    const double share = ProgramOf(rank).steps[step].share;
+    const double part = std::min(1.0, free / share);
+    free = part < 1 ? 0 : free - share;
+    Progress& progress = lane.progress;
+    if (progress.speed == most * part && lane.has_begun) continue;
+    progress.AdvanceTo(now_);
+    progress.speed = most * part;
+    ++progress.version;
+    if (part == 0) continue;
+    if (!lane.has_begun) r.times[step].begin = now_;
+    lane.has_begun = true;
+    Push(now_ + std::max(0.0, progress.left) / progress.speed, Kind::kStepEnds, rank, index,
+         progress.version);
   }
 }
 

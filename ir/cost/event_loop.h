@@ -55,14 +55,16 @@ class EventLoop {
   struct Lane {
     size_t next = 0;  // Position in ProgramOrder::lanes.
     bool is_busy = false;
+    bool has_begun = false;  // StepTimes::begin.
     Progress progress;
   };
   struct Rank {
     std::vector<Lane> lanes;
     std::vector<uint32_t> waits_for;  // By step: steps that have not ended.
     std::vector<StepTimes> times;
-    uint32_t transfers = 0;  // Exchanges of this rank whose transfer runs.
-    size_t left = 0;         // Steps that have not ended.
+    uint32_t transfers = 0;         // Exchanges of this rank whose transfer runs.
+    std::vector<uint32_t> running;  // Lanes with a step that is no exchange, in the order of their starts.
+    size_t left = 0;                // Steps that have not ended.
   };
   // What the ranks of a program share.
   struct ProgramOrder {
@@ -93,7 +95,8 @@ class EventLoop {
   void Complete(uint32_t index);
   // Sets the speeds of transfers as the ports are shared now.
   void ShareAgain(const std::vector<uint32_t>& instances);
-  void SetSpeedOfSteps(uint32_t rank, double speed);
+  // Sets the speeds of the rank's running steps.
+  void SetSpeeds(uint32_t rank);
   absl::Status Stuck() const;
 
   const Simulation& simulation_;

@@ -18,6 +18,8 @@ absl::Status CheckStep(const Simulation& s, const RankProgram& program, size_t i
   if (step.lane >= program.lanes)
     return refuse(absl::StrCat("is on lane ", step.lane, " of ", program.lanes));
   if (!(step.seconds >= 0)) return refuse("takes less than no time");
+  if (!(step.share > 0 && step.share <= 1))
+    return refuse("keeps busy no part of its device above 0 and at most 1");
   for (const uint32_t before : step.after) {
     if (before >= index) return refuse(absl::StrCat("follows step ", before, ", which is no earlier one"));
   }

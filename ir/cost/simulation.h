@@ -8,7 +8,8 @@
 //   s.programs[0].steps.push_back({.after = {0}, .exchange = 0});
 //   SINTER_ASSIGN_OR_RETURN(const SimulationResult result, Simulate(s));       // 1.11 ms
 //
-// A step starts when its lane has finished the steps before it and the steps that it names have ended. An
+// A step starts when its lane has finished the steps before it and the steps that it names have ended. Of steps
+// of one rank that run together, a later one has the part of the device that the earlier ones do not use. An
 // exchange starts when the steps of all members have started, and ends for all members at once. It takes its
 // latency, and then its transfer: exchanges that use a port at the same time share it fairly (max-min).
 #ifndef SINTER_IR_COST_SIMULATION_H_
@@ -27,6 +28,7 @@ inline constexpr uint32_t kNone = ~uint32_t{0};
 
 struct SimulatedStep {
   double seconds = 0;                // Alone on its rank; unused for a member's part of an exchange.
+  double share = 1;                  // Part of the device that it keeps busy, in (0, 1].
   uint32_t lane = 0;                 // Below RankProgram::lanes.
   std::vector<uint32_t> after = {};  // Earlier steps of the program, of any lane.
   uint32_t exchange = kNone;         // Index into Simulation::exchanges.
@@ -84,7 +86,8 @@ struct SimulationOptions {
 
 // Seconds since the start.
 struct StepTimes {
-  double begin = 0;  // For an exchange: when this rank began to wait for the other members.
+  // When it had a part of the device. For an exchange: when this rank began to wait for the other members.
+  double begin = 0;
   double end = 0;
   bool operator==(const StepTimes&) const = default;
 };

@@ -42,6 +42,7 @@ struct Contraction {
   Arithmetic arithmetic = Arithmetic::kF32;
   Layout layout = Layout::kPlain;
   int64_t batch = 1, m = 1, n = 1, k = 1;
+  int64_t window = 1;  // Pixels of a convolution's window.
   double flops = 0, bytes = 0;
   // Bytes of further operands of the epilogue, of the size of the result: an addend, or the operand of an
   // activation's gradient. Part of `bytes`.

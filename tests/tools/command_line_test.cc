@@ -138,6 +138,22 @@ TEST_F(CommandLineTest, OutputsAndCheckpointsGoRound) {
   EXPECT_THAT(ReadAll(first), Not(IsEmpty()));
 }
 
+TEST_F(CommandLineTest, PredictsAndSimulates) {
+  Finished f = Command("sinter", "predict " + plan_ + " --function add");
+  EXPECT_EQ(f.code, 0);
+  EXPECT_THAT(f.text, HasSubstr("function add of plan "));
+  const std::string trace = folder_.File("t.json");
+  f = Command("sinter", "simulate " + plan_ + " --function add --json --trace " + trace);
+  EXPECT_EQ(f.code, 0);
+  EXPECT_THAT(f.text, HasSubstr("\"ranks\":1"));
+  EXPECT_THAT(ReadAll(trace), HasSubstr("traceEvents"));
+  ExpectBadArguments("sinter", "predict " + plan_, "choose one with --function");
+  ExpectBadArguments("sinter", "predict " + plan_ + " --function add --costs none",
+                     "--costs none: no such file");
+  ExpectBadArguments("sinter", "simulate " + plan_ + " --function add --axis a=2", "the plan has no mesh");
+  ExpectBadArguments("sinter", "measure --device tpu:0 --out x", "tpu");
+}
+
 TEST_F(CommandLineTest, SaysWhatToTrustAndRefusesAnotherPlan) {
   EXPECT_THAT(Command("sinter", "run --help").text, HasSubstr("Running a plan runs a program"));
   const std::string hash = Plan::Load(plan_)->hash();

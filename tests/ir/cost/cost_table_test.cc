@@ -34,7 +34,8 @@ TEST(CostTableTest, ReadsEveryEntry) {
           kHeader, kLaunch, R"({"bandwidth": {"bytes": 4000, "bytes_per_second": 1e8}})", "\n", kRest,
           R"({"rate": {"kernel": "conv2d", "flops_per_second": 2e12}})", "\n",
           R"({"contraction": {"kind": "conv_forward", "type": "bf16", "layout": "nt", "batch": 2, "m": 3, )",
-          R"("n": 4, "k": 5, "flops": 240, "bytes": 94, "us": 6}})", "\n",
+          R"("n": 4, "k": 5, "window": 9, "flops": 240, "bytes": 94, "us": 6}})", "\n",
+          R"({"memory": {"library_bytes": 77}})", "\n",
           R"({"exchange": {"kind": "all_gather", "ranks": 4, "bytes": 1024, "us": 7}})", "\n",
           R"({"link": {"ranks": 8, "start_us": 1, "hop_us": 0, "bytes_per_second": 9e9}})"),
       "a.costs");
@@ -54,6 +55,7 @@ TEST(CostTableTest, ReadsEveryEntry) {
   EXPECT_EQ(s.arithmetic, Arithmetic::kBf16);
   EXPECT_EQ(s.layout, Layout::kTransposedB);
   EXPECT_EQ(s.batch * 1000 + s.m * 100 + s.n * 10 + s.k, 2345);
+  EXPECT_EQ(s.window, 9);
   EXPECT_EQ(s.flops, 240);
   EXPECT_EQ(s.bytes, 94);
   EXPECT_DOUBLE_EQ(s.seconds, 6e-6);

@@ -23,8 +23,17 @@ Contraction Product(Arithmetic arithmetic, int64_t m, int64_t n, int64_t k) {
 }
 
 ContractionSample Sample(const Contraction& work, double seconds) {
-  return {work.kind, work.arithmetic, work.layout, work.batch, work.m,
-          work.n,    work.k,          work.flops,  work.bytes, seconds};
+  return {.kind = work.kind,
+          .arithmetic = work.arithmetic,
+          .layout = work.layout,
+          .batch = work.batch,
+          .m = work.m,
+          .n = work.n,
+          .k = work.k,
+          .window = work.window,
+          .flops = work.flops,
+          .bytes = work.bytes,
+          .seconds = seconds};
 }
 
 CostTable Table() {
@@ -57,6 +66,17 @@ TEST(DeviceCostsTest, AKernelTakesItsBytesOrItsFlops) {
   // 100 threads have 1e8 bytes a second under way.
   EXPECT_DOUBLE_EQ(costs.Seconds(KernelWork{.bytes = 1e8, .threads = 100}), 1 + 2e-6);
   EXPECT_DOUBLE_EQ(costs.Seconds(KernelWork{.bytes = 1e8, .threads = 1 << 20}), 0.1 + 2e-6);
+}
+
+TEST(DeviceCostsTest, ASmallKernelLeavesRoomForOthers) {
+  const DeviceCosts costs(Table());
+  EXPECT_NEAR(costs.Share(KernelWork{.bytes = 1e8, .threads = 100}), 0.1, 1e-6);
+  EXPECT_NEAR(costs.Share(KernelWork{.bytes = 1e8, .threads = 500}), 0.5, 1e-6);
+  EXPECT_EQ(costs.Share(KernelWork{.bytes = 1e8}), 1) << "threads are no limit";
+  CostTable slow = Table();
+  slow.contractions[0].seconds = 1e-3;  // 4.9 us at the rate of the other sample.
+  EXPECT_NEAR(DeviceCosts(slow).Price(Product(Arithmetic::kF32, 64, 64, 64))->share, 4.9e-3, 1e-4);
+  EXPECT_EQ(costs.Price(Product(Arithmetic::kF32, 2048, 2048, 2048))->share, 1);
 }
 
 TEST(DeviceCostsTest, ASampleHasItsOwnTime) {

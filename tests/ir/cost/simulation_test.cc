@@ -59,6 +59,7 @@ TEST(SimulationTest, StepsOfALaneAreAChain) {
 
 TEST(SimulationTest, LanesRunBesideEachOtherUpToTheirDependences) {
   RankProgram program = {.lanes = 2, .steps = {Work(1), Work(5), Work(2, {0}), Work(1, {2})}};
+  for (SimulatedStep& step : program.steps) step.share = 0.5;
   program.steps[2].lane = 1;
   const SimulationResult result = ResultOf(OfAll(1, program, {}));
   EXPECT_THAT(result.ranks[0].steps,
@@ -132,6 +133,15 @@ TEST(SimulationTest, ComputeIsSlowerDuringATransfer) {
   Simulation s = OfAll(2, program, {{.transfer = 2}});
   s.beside_exchange = 0.5;
   EXPECT_DOUBLE_EQ(ResultOf(s).seconds, 4);
+}
+
+// The first step uses 0.75; the second has half of the 0.5 that it could use, the third nothing. Then both fit.
+TEST(SimulationTest, LaterStepsHaveWhatEarlierOnesLeave) {
+  RankProgram program = {.lanes = 3, .steps = {Work(1), Work(2), Work(4)}};
+  for (uint32_t i = 0; i < 3; ++i) program.steps[i].lane = i;
+  program.steps[0].share = 0.75, program.steps[1].share = 0.5, program.steps[2].share = 0.25;
+  const Simulation s = OfAll(1, program, {});
+  EXPECT_THAT(ResultOf(s).ranks[0].steps, ElementsAre(StepTimes{0, 1}, StepTimes{0, 2.5}, StepTimes{1, 5}));
 }
 
 // A max-min fair case: three transfers share port 1; transfer 3 shares port 0 with transfer 0.
@@ -260,6 +270,8 @@ TEST(SimulationTest, RefusesWrongStructures) {
   EXPECT_EQ(with([](Simulation& s) { s.programs[0].steps[1].lane = 2; }), "step 1 (sum) is on lane 2 of 2");
   EXPECT_EQ(with([](Simulation& s) { s.programs[0].steps[0].seconds = -1; }),
             "step 0 (work) takes less than no time");
+  EXPECT_EQ(with([](Simulation& s) { s.programs[0].steps[0].share = 0; }),
+            "step 0 (work) keeps busy no part of its device above 0 and at most 1");
   EXPECT_EQ(with([](Simulation& s) { s.programs[0].steps[0].after = {1}; }),
             "step 0 (work) follows step 1, which is no earlier one");
   EXPECT_EQ(with([](Simulation& s) { s.programs[0].steps[1].exchange = 1; }),

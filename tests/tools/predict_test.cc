@@ -1,0 +1,337 @@
+// Predictions and simulated runs of plans with round costs, and the message of every error.
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sinter/ir/cost/builtin_costs.h"
+#include "sinter/tests/data/scratch_folder.h"
+#include "sinter/tests/runtime/mesh_plans.h"
+#include "sinter/tests/runtime/test_plan.h"
+#include "sinter/tools/predict/costs_source.h"
+#include "sinter/tools/predict/measured_costs.h"
+#include "sinter/tools/predict/prediction.h"
+#include "sinter/tools/predict/simulated_run.h"
+
+namespace sinter {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using tools::PredictedPart;
+using tools::Prediction;
+using tools::SimulatedRun;
+
+// 1 ms for each MB, and for each MB that a rank sends.
+cost::DeviceCosts RoundCosts() {
+  cost::CostTable table;
+  table.device = "round";
+  table.library_bytes = 1000;
+  table.bandwidth = {{1, 1e9}};
+  table.rates = {{"", 1e15}};
+  cost::ContractionSample product;
+  product.m = product.n = product.k = 64;
+  product.flops = 2.0 * 64 * 64 * 64, product.bytes = 1e6, product.seconds = 2e-3;
+  table.contractions = {product};
+  table.links = {{8, 0, 0, 1e9}, {0, 0, 0, 1e8}};
+  return cost::DeviceCosts(table);
+}
+
+void SetWork(fb::StepT& step, double megabytes, uint32_t location) {
+  step.bytes = megabytes * 1e6;
+  step.locations = {location + 1};  // After the location of TestPlan.
+}
+
+// A backward pass on a mesh `data` of two GPUs: a gradient in 4 ms, whose sum of 2 MB (2 ms) hides behind 1 ms of
+// another kernel; then the update in 3 ms.
+TestPlan Training(uint32_t ranks = 2, fb::CollectiveKind kind = fb::CollectiveKind::AllReduce) {
+  TestPlan plan;
+  plan.UseDevices({Device::Gpu(0)});
+  plan.UseMesh({{"data", ranks}});
+  for (const uint32_t line : {1u, 2u, 3u}) {
+    plan.table.locations.push_back(std::make_unique<fb::SourceLocationT>());
+    plan.table.locations.back()->file = "net.cc";
+    plan.table.locations.back()->line = line;
+  }
+  TestFunction f(plan, "train");
+  constexpr int64_t kElements = 500000;
+  plan.AddVariable("w", DType::kF32, {kElements});
+  const bool gathers = kind == fb::CollectiveKind::AllGather;
+  const uint32_t gradient = f.Arena(DType::kF32, {gathers ? kElements / ranks : kElements});
+  const uint32_t sum = f.Arena(DType::kF32, {kElements}), other = f.Arena(DType::kF32, {4});
+  SetWork(f.GpuKernel("gradient", {f.Variable(0)}, {gradient}, 100, 256), 4, 0);
+  fb::CollectiveStepT step;
+  step.kind = kind;
+  SetWork(f.ExchangeOver({0}, step, {gradient}, {sum}), 4, 1);
+  SetWork(f.GpuKernel("other", {f.Variable(0)}, {other}, 1, 32), 1, 1);
+  SetWork(f.GpuKernel("update", {sum, f.Variable(0)}, {f.Variable(0)}, 100, 256), 3, 2);
+  f.Output("w", f.Variable(0));
+  return plan;
+}
+
+Prediction PredictionOf(const Plan& plan, const tools::PredictOptions& options = {}) {
+  absl::StatusOr<Prediction> prediction = tools::Predict(plan, RoundCosts(), options);
+  EXPECT_TRUE(prediction.ok()) << prediction.status();
+  return *std::move(prediction);
+}
+
+std::string ErrorOf(const Plan& plan, const tools::PlanSimulationOptions& options) {
+  return std::string(tools::Predict(plan, RoundCosts(), {.plan = options}).status().message());
+}
+
+TEST(PredictTest, HidesExchangesBehindStepsThatDoNotNeedThem) {
+  const Plan plan = *Training().Make();
+  const Prediction p = PredictionOf(plan);
+  EXPECT_EQ(p.ranks, 2u);
+  EXPECT_NEAR(p.seconds, 4e-3 + 2e-3 + 3e-3, 1e-9);
+  EXPECT_NEAR(p.hidden_exchange, 1e-3, 1e-9);
+  EXPECT_NEAR(p.exposed_exchange, 1e-3, 1e-9);
+  double parts = 0;
+  for (const PredictedPart& part : p.parts) parts += part.seconds;
+  EXPECT_NEAR(parts, p.seconds, 1e-12) << "the parts add up to the step";
+  EXPECT_EQ(tools::PredictionText(p), R"(function train of plan test plan, predicted with the costs of round
+  step       9.0000 ms, 2 ranks, 2 a node; parts of rank 0 (gpu:0)
+      8.0000 ms   88.9 %  kernels, 3 steps
+      1.0000 ms   11.1 %  exposed exchanges, 1 steps
+exchanges
+      2.0000 ms, of which 1.0000 ms (50.0 %) are hidden
+memory of a rank
+  gpu:0  6.00 MB: arena 4.00 MB, variables 2.00 MB, libraries about 1.00 kB
+dearest steps, equal ones together
+ steps          ms       %  what
+     1      4.0000    44.4  kernel gradient, 100 blocks of 256; net.cc:1
+     1      3.0000    33.3  kernel update, 100 blocks of 256; net.cc:3
+     1      2.0000    22.2  all_reduce over data, epoch 1; net.cc:2
+     1      1.0000    11.1  kernel other, 1 blocks of 32; net.cc:2
+)");
+  const nlohmann::json json = nlohmann::json::parse(tools::PredictionJson(p));
+  EXPECT_NEAR(json["seconds"].get<double>(), 9e-3, 1e-9);
+  EXPECT_EQ(json["memory"][0]["variables"], 2000384);
+  EXPECT_EQ(json["dearest"][0]["lines"], "net.cc:1");
+}
+
+// Beyond a node the ring has the slower links: 2 * 15 / 16 * 2 MB at 8 * 1e8 bytes a second.
+TEST(PredictTest, AxesHaveOtherSizesAndNodes) {
+  const Plan plan = *Training().Make();
+  EXPECT_NEAR(PredictionOf(plan, {.plan = {.axes = {"data=8"}}}).seconds, 7e-3 + 2 * 7.0 / 8 * 2e-3, 1e-9);
+  const Prediction p = PredictionOf(plan, {.plan = {.axes = {"data=16"}}});
+  EXPECT_EQ(p.ranks, 16u);
+  EXPECT_EQ(p.ranks_per_node, 8u);
+  EXPECT_NEAR(p.seconds, 7e-3 + 2 * 15.0 / 16 * 2e6 / 8e8, 1e-9);
+  EXPECT_NEAR(PredictionOf(plan, {.plan = {.ranks_per_node = 1}}).seconds, 7e-3 + 2e6 / 1e8, 1e-9);
+}
+
+TEST(PredictTest, CpusOfANodeShareItsCores) {
+  TestPlan made = MeshPlan({2, 2}, Device::Cpu());
+  for (auto& step : made.table.functions[0]->steps) step->bytes = 1e6;
+  const Plan plan = *made.Make();
+  const auto kernels = [&](uint32_t ranks_per_node) {
+    double seconds = 0;
+    for (const PredictedPart& part : PredictionOf(plan, {.plan = {.ranks_per_node = ranks_per_node}}).parts) {
+      if (part.name == "kernels" || part.name == "copies") seconds += part.seconds;
+    }
+    return seconds;
+  };
+  EXPECT_NEAR(kernels(0), 4 * kernels(1), 1e-9);
+  EXPECT_NEAR(kernels(2), 2 * kernels(1), 1e-9);
+  EXPECT_GT(kernels(1), 1e-3);
+}
+
+TEST(PredictTest, MemoryIsThatOfASession) {
+  TestPlan made = MeshPlan({1, 1}, Device::Cpu());
+  made.UseTestKernels();
+  const Plan plan = *made.Make();
+  const std::vector<tools::PredictedMemory> predicted = tools::PredictMemory(plan.table(), 1000);
+  absl::StatusOr<Session> session = Session::Create(plan.Share());
+  ASSERT_TRUE(session.ok()) << session.status();
+  ASSERT_EQ(predicted.size(), 1u);
+  const auto rounded = [](int64_t bytes) { return (static_cast<uint64_t>(bytes) + 511) / 512 * 512; };
+  EXPECT_EQ(predicted[0].arena, rounded(session->memory().arena));
+  EXPECT_EQ(predicted[0].variables, rounded(session->memory().variables));
+  EXPECT_EQ(predicted[0].libraries, 0u) << "a CPU's libraries take no workspace of a device";
+}
+
+// The scores of 8 of 32 examples stay below 256 MiB.
+TEST(PredictTest, TheGradientOfAttentionKeepsScores) {
+  TestPlan made;
+  made.UseDevices({Device::Gpu(0)});
+  TestFunction f(made, "f");
+  fb::AttentionStepT step;
+  step.dtype = fb::DType::BF16, step.packed = step.causal = step.backward = true, step.batch = 32;
+  step.queries = step.keys = 1024, step.heads = step.key_heads = 12, step.width = 64, step.scale = 0.125;
+  const auto tensor = [&] { return f.Arena(DType::kBf16, {32, 1024, 12, 64}); };
+  const uint32_t stats = f.Arena(DType::kF32, {32, 12, 1024});
+  const uint32_t packed = f.Arena(DType::kBf16, {32, 1024, 3, 12, 64});
+  f.Attention(step, {packed, tensor(), stats, tensor()}, {f.Arena(DType::kBf16, {32, 1024, 3, 12, 64})});
+  const absl::StatusOr<Plan> plan = made.Make();
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(tools::PredictMemory(plan->table(), 1000)[0].libraries, uint64_t{8} * 12 * 1024 * 1024 * 2);
+}
+
+TEST(PredictTest, SaysWhatAPriceLacks) {
+  TestPlan made;
+  made.UseDevices({Device::Gpu(0)});
+  TestFunction f(made, "f");
+  fb::MatmulStepT step;
+  step.batch = 1, step.m = step.n = step.k = 64, step.dtype = fb::DType::F16;
+  const auto tensor = [&](DType dtype) { return f.Arena(dtype, {64, 64}); };
+  f.Matmul(step, {tensor(DType::kF16), tensor(DType::kF16)}, {tensor(DType::kF16)});
+  EXPECT_EQ(ErrorOf(*made.Make(), {}),
+            "cannot price matmul 64x64x64 of net.cc:12 Linear(4): the table of round has no product and no "
+            "product in f16: "
+            "measure one "
+            "with `sinter measure --types f16`");
+  made.table.functions[0]->steps.clear();
+  made.table.functions[0]->buffers.clear();
+  TestFunction conv(made, "conv");
+  fb::MatmulStepT f32 = step;
+  f32.dtype = fb::DType::F32;
+  const auto arena = [&] { return conv.Arena(DType::kF32, {64, 64}); };
+  conv.Matmul(f32, {arena(), arena()}, {arena()}).bytes = 1e6;
+  EXPECT_EQ(ErrorOf(*made.Make(), {}), "the plan has the functions f, conv: choose one with --function");
+  EXPECT_THAT(ErrorOf(*made.Make(), {.function = "g"}), HasSubstr("g"));
+  EXPECT_EQ(ErrorOf(*made.Make(), {.function = "conv"}), "");
+}
+
+TEST(PredictTest, RefusesAxesThatDoNotFit) {
+  const Plan plan = *Training().Make();
+  const auto error = [&](const std::string& axis) { return ErrorOf(plan, {.axes = {axis}}); };
+  EXPECT_EQ(error("data"), "--axis data: expected name=size, with a size from 1 to 1048576");
+  EXPECT_EQ(error("data=0"), "--axis data=0: expected name=size, with a size from 1 to 1048576");
+  EXPECT_EQ(error("tensor=2"), "--axis tensor=2: the plan has no axis \"tensor\"; there are data");
+  EXPECT_EQ(ErrorOf(*Training(2, fb::CollectiveKind::AllGather).Make(), {.axes = {"data=4"}}),
+            "--axis data=4: the sizes of an all_gather of net.cc:2 depend on it; compile the plan for 4 "
+            "ranks of this "
+            "axis");
+  TestPlan two = Training();
+  two.table.functions[0]->ranks = {{0, 1}};
+  two.table.functions.push_back(std::make_unique<fb::FunctionT>(*two.table.functions[0]));
+  two.table.functions[1]->ranks = {{1, 2}};
+  EXPECT_EQ(ErrorOf(*two.Make(), {.axes = {"data=4"}}),
+            "--axis data=4: some ranks have a function \"train\" of their own; compile the plan for 4 ranks "
+            "of this "
+            "axis");
+  EXPECT_NEAR(PredictionOf(*two.Make()).seconds, 9e-3, 1e-9) << "both functions take part in the exchange";
+  TestPlan alone;
+  TestFunction f(alone, "f");
+  EXPECT_EQ(ErrorOf(*alone.Make(), {.axes = {"data=4"}}), "--axis data=4: the plan has no mesh");
+  TestPlan mesh = MeshPlan({2, 2}, Device::Gpu());
+  EXPECT_EQ(ErrorOf(*mesh.Make(), {.axes = {"a=1048576"}}).substr(0, 18), "--axis a=1048576: ");
+}
+
+TEST(SimulateTest, StragglersAndJitterAreSlower) {
+  const Plan plan = *Training().Make();
+  const auto run = [&](const tools::SimulateOptions& options) {
+    absl::StatusOr<SimulatedRun> made = tools::SimulateRun(plan, RoundCosts(), options);
+    EXPECT_TRUE(made.ok()) << made.status();
+    return *std::move(made);
+  };
+  const SimulatedRun even = run({.plan = {.axes = {"data=8"}}});
+  EXPECT_EQ(even.result.ranks.size(), 1u) << "equal ranks are simulated once";
+  const SimulatedRun slow = run({.plan = {.axes = {"data=8"}}, .stragglers = {"5=2"}});
+  EXPECT_EQ(slow.result.ranks.size(), 2u);
+  EXPECT_NEAR(slow.result.seconds, even.result.seconds + 4e-3 + 3e-3, 1e-9);
+  EXPECT_THAT(tools::SimulatedRunText(slow),
+              AllOf(HasSubstr("  ranks      8, 8 a node; 2 of them simulated"),
+                    HasSubstr(" % more than the 10.5000 ms of even ranks\n"),
+                    HasSubstr("  computes   longest on rank 5 (gpu:5), 16.0000 ms\n")));
+  const SimulatedRun jitter = run({.simulation = {.jitter = 0.5, .seed = 3}});
+  EXPECT_EQ(jitter.result.ranks.size(), 2u);
+  EXPECT_GT(jitter.result.seconds, 9e-3);
+  const nlohmann::json json = nlohmann::json::parse(tools::SimulatedRunJson(slow));
+  EXPECT_EQ(json["ranks"], 8);
+  EXPECT_EQ(json["simulated"][1]["first"], 5);
+}
+
+TEST(SimulateTest, TracesTheSteps) {
+  const Plan plan = *Training().Make();
+  const absl::StatusOr<SimulatedRun> run =
+      tools::SimulateRun(plan, RoundCosts(), {.plan = {.axes = {"data=4"}}});
+  ASSERT_TRUE(run.ok()) << run.status();
+  const nlohmann::json trace = nlohmann::json::parse(tools::SimulatedRunTrace(*run, 8));
+  std::vector<std::string> steps;
+  for (const nlohmann::json& event : trace["traceEvents"]) {
+    if (event["ph"] == "M" && event["name"] == "process_name") {
+      EXPECT_EQ(event["args"]["name"], "rank 0 (gpu:0) and 3 like it");
+    }
+    if (event["ph"] != "X") continue;
+    steps.push_back(absl::StrCat(event["name"].get<std::string>(), " ", event["tid"].get<int>(), " ",
+                                 event["ts"].get<double>(), " ", event["dur"].get<double>()));
+  }
+  EXPECT_THAT(steps, ElementsAre("kernel gradient, 100 blocks of 256 1 0 4000",
+                                 "all_reduce over data, epoch 1 0 4000 3000",
+                                 "kernel other, 1 blocks of 32 1 4000 1000",
+                                 "kernel update, 100 blocks of 256 1 7000 3000"));
+}
+
+TEST(SimulateTest, RefusesWrongStragglers) {
+  const Plan plan = *Training().Make();
+  const auto error = [&](const std::string& text) {
+    return std::string(tools::SimulateRun(plan, RoundCosts(), {.stragglers = {text}}).status().message());
+  };
+  for (const std::string text : {"1", "a=2", "1=0", "1=x"}) {
+    EXPECT_EQ(error(text), absl::StrCat("--straggler ", text,
+                                        ": expected rank=factor, such as 17=1.2, with a factor above 0"));
+  }
+  EXPECT_EQ(error("2=1.5"), "--straggler 2=1.5: the ranks are 0 to 1");
+}
+
+TEST(CostsSourceTest, ReadsFilesAndBuiltInTables) {
+  const Plan gpu = *Training().Make();
+  TestPlan made;
+  TestFunction f(made, "f");
+  const Plan cpu = *made.Make();
+  EXPECT_THAT(tools::ReadCosts("", gpu)->table().device, HasSubstr("H200"));
+  EXPECT_THAT(tools::ReadCosts("", cpu)->table().device, HasSubstr("EPYC"));
+  EXPECT_THAT(tools::ReadCosts("h100", cpu)->table().device, HasSubstr("H100"));
+  const ScratchFolder folder;
+  const std::string path = folder.Write("a.costs", cost::CostsText(*cost::FindBuiltinCosts("h100")));
+  EXPECT_THAT(tools::ReadCosts(path, cpu)->table().device, HasSubstr("H100"));
+  EXPECT_EQ(
+      tools::ReadCosts("h300", gpu).status().message(),
+      "--costs h300: no such file; built-in tables are h200, h100, cpu, and `sinter measure` makes a file");
+  const std::string bad = folder.Write("b.costs", "{}");
+  EXPECT_THAT(tools::ReadCosts(bad, gpu).status().message(), HasSubstr("b.costs:1: \"format\" is missing"));
+}
+
+TEST(MeasureTest, MakesATableOfCpus) {
+  setenv("SINTER_CPU_DEVICES", "2", 1);
+  std::ostringstream log;
+  const absl::StatusOr<cost::CostTable> table = tools::MeasureCosts(
+      {.devices = {Device::Cpu(0), Device::Cpu(1)}, .types = {"f32"}, .seconds_each = 1e-4, .quick = true},
+      log);
+  unsetenv("SINTER_CPU_DEVICES");
+  ASSERT_TRUE(table.ok()) << table.status();
+  EXPECT_EQ(log.str(), "copies\nmatmuls in f32\nconvolutions in f32\nexchanges of 2 devices\n");
+  EXPECT_EQ(table->contractions.size(), 8u) << "two matmuls, and three passes of two convolutions";
+  EXPECT_EQ(table->exchanges.size(), 6u);
+  EXPECT_EQ(table->links.size(), 2u);
+  const absl::StatusOr<cost::CostTable> read = cost::ParseCosts(cost::CostsText(*table), "t");
+  ASSERT_TRUE(read.ok()) << read.status();
+  const cost::DeviceCosts costs(*read);
+  // The prices of what was measured are the measured ones, to the picosecond of a text.
+  const cost::ContractionSample& s = table->contractions[1];
+  EXPECT_NEAR(
+      costs.Price(cost::Contraction{.m = s.m, .n = s.n, .k = s.k, .flops = s.flops, .bytes = s.bytes})
+          ->seconds,
+      s.seconds, 2e-12);
+}
+
+TEST(MeasureTest, RefusesWrongOptions) {
+  std::ostringstream log;
+  const auto error = [&](const tools::MeasureOptions& options) {
+    return std::string(tools::MeasureCosts(options, log).status().message());
+  };
+  EXPECT_EQ(error({.devices = {}}), "--device: no device");
+  EXPECT_EQ(error({.seconds_each = 0}), "--seconds: not above 0");
+  EXPECT_EQ(error({.types = {"tf32"}, .seconds_each = 1e-5, .quick = true}),
+            "--types: \"tf32\" is no type; there are f64, f32, bf16, f16");
+  EXPECT_THAT(error({.devices = {Device::Cpu(1)}}), HasSubstr("cpu:1 does not exist"));
+}
+
+}  // namespace
+}  // namespace sinter
