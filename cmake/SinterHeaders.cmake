@@ -7,6 +7,7 @@
 set(SINTER_PUBLIC_HEADERS
   frontend/compile/compile.h
   frontend/compile/data_parallel.h
+  frontend/compile/exchanges.h
   frontend/compile/parallel.h
   frontend/graph/dim_name.h
   frontend/graph/graph.h

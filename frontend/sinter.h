@@ -9,6 +9,7 @@
 
 #include "sinter/frontend/compile/compile.h"
 #include "sinter/frontend/compile/data_parallel.h"
+#include "sinter/frontend/compile/exchanges.h"
 #include "sinter/frontend/compile/parallel.h"
 #include "sinter/frontend/data/batches.h"
 #include "sinter/frontend/data/digits.h"

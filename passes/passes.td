@@ -186,7 +186,6 @@ def Shard : Pass<"sinter-shard", "::mlir::ModuleOp"> {
 
     Afterwards every value that is not whole on all ranks has the attribute `sinter.sharding`, and every operand has the sharding
     with which its op runs: `sinter.reshard` ops stand where these differ. Types do not change.
-
     A function that updates variables must have a batch that divides, or with `even` off more rows than ranks; any other function
     that does not is computed whole by every rank.
 
@@ -197,6 +196,7 @@ def Shard : Pass<"sinter-shard", "::mlir::ModuleOp"> {
     ListOption<"axes", "axes", "std::string", "The axes of the mesh that share the batch">,
     ListOption<"whole", "whole", "std::string", "Inputs that every rank gets whole">,
     Option<"even", "even", "bool", "true", "Refuse a batch to train on that does not divide">,
+    Option<"strict", "strict", "bool", "false", "Refuse to gather what is not cut for storage, but for outputs">,
     Option<"report", "report", "bool", "false", "Report functions that every rank computes whole">
   ];
 }

@@ -14,6 +14,7 @@
 #include "sinter/codegen/cpu/target_machine.h"
 #include "sinter/codegen/plan/emit_plan.h"
 #include "sinter/codegen/plan/passes.h"
+#include "sinter/frontend/compile/find_exchanges.h"
 #include "sinter/frontend/compile/gpu_architectures.h"
 #include "sinter/frontend/compile/program_mesh.h"
 #include "sinter/frontend/graph/diagnostics.h"
@@ -111,8 +112,11 @@ void CutVariables(Manager& m, const CompileOptions& o) {
 
 void Shard(Manager& m, const CompileOptions& o) {
   const parallel::Data data = BatchTactic(o);
-  m.addPass(
-      createShard({.axes = data.axes, .whole = data.whole_inputs, .even = data.even, .report = o.report}));
+  m.addPass(createShard({.axes = data.axes,
+                         .whole = data.whole_inputs,
+                         .even = data.even,
+                         .strict = o.reshards == Reshards::kExplicit,
+                         .report = o.report}));
 }
 
 void Localise(Manager& m, const CompileOptions& o) {
@@ -351,6 +355,7 @@ absl::StatusOr<Plan> CompileModule(mlir::ModuleOp module, const std::string& unn
       lines.insert(lines.end(), remarks.begin(), remarks.end());
     }
     report.stage_ms.emplace_back(stage.name, MsSince(start));
+    if (stage.name == "localise") report.exchanges = FindExchanges(module);
     if (wants_dump(stage.name)) {
       report.dumps[stage.name] = Print(module);
       for (const std::string& name : options.dump_stages) {
@@ -388,6 +393,7 @@ std::string CompileReport::ToString() const {
   absl::StrAppendFormat(&text, "%-21s %8.2f ms\n", "total", total);
   for (const std::string& line : fusion) absl::StrAppend(&text, line, "\n");
   for (const std::string& line : copies) absl::StrAppend(&text, line, "\n");
+  for (const Exchange& exchange : exchanges) absl::StrAppend(&text, exchange.ToString(), "\n");
   for (const std::string& line : casts) absl::StrAppend(&text, line, "\n");
   for (const std::string& line : kernels) absl::StrAppend(&text, line, "\n");
   for (const std::string& line : memory) absl::StrAppend(&text, line, "\n");

@@ -18,6 +18,7 @@
 
 #include "absl/status/statusor.h"
 #include "sinter/frontend/compile/data_parallel.h"
+#include "sinter/frontend/compile/exchanges.h"
 #include "sinter/frontend/compile/parallel.h"
 #include "sinter/frontend/graph/graph.h"
 #include "sinter/runtime/plan/plan.h"
@@ -51,6 +52,8 @@ struct CompileOptions {
   // The ranks that run the plan together, and how they share the work (parallel.h). Not with data_parallel.
   Mesh mesh = {};
   std::vector<parallel::Tactic> parallel = {};
+  // With a mesh. data_parallel always gathers what an op needs.
+  Reshards reshards = Reshards::kExplicit;
   // kExplicit: an op that reads from another device is an error that names both lines.
   Copies copies = Copies::kExplicit;
   // Architectures of the plan's GPU kernels, if the plan uses GPUs: names such as "sm_90", or "native" for
@@ -110,6 +113,8 @@ struct CompileReport {
   std::vector<std::string> fusion;
   std::vector<std::string>
       copies;  // A line for each copy between devices or collective: bytes, devices, reason, line.
+  // The exchanges between ranks of a mesh; filled without `report` too.
+  std::vector<Exchange> exchanges;
   // First a line for each cast that Graph::SetPrecision inserted: the value, its bytes, the op that reads it,
   // the user's line; and a line for each matmul or convolution that keeps its type. Then a line for each
   // variable that also has a low-precision copy, or why it has none.

@@ -44,6 +44,13 @@ enum class BatchStatistics {
   kSynchronized,  // By the statistics of the whole batch, as on one device.
 };
 
+// Who may gather a value that is cut, because an op needs all of it.
+enum class Reshards {
+  // Nobody: it is an error that names the op's line and the line of the cause. Outputs are gathered.
+  kExplicit,
+  kAutomatic,  // The compiler.
+};
+
 namespace parallel {
 
 // Data parallelism: every input of rank 1 or more is cut along dimension 0 into contiguous parts.

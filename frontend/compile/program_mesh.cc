@@ -182,6 +182,7 @@ absl::StatusOr<CompileOptions> WithMesh(CompileOptions o, mlir::ModuleOp module)
   } else if (!given.devices.empty()) {
     o.device = given.devices.front();
   }
+  o.reshards = Reshards::kAutomatic;
   o.parallel = {parallel::Data{.axes = {kDataAxis},
                                .batch_norm = given.batch_norm,
                                .even = given.even,

@@ -1,7 +1,8 @@
 // FunctionSharding: chooses how the ranks of a mesh share each op of a function, and writes the choices (pass
 // `shard`).
 //
-//   FunctionSharding(function, mesh, cuts).run();    // Arguments and variables have their shardings already.
+//   // Arguments and variables have their shardings already.
+//   if (failed(FunctionSharding(function, mesh, cuts, /*strict=*/true).run())) ...
 //
 // 1. Wishes. The new value of a variable that is cut for storage alone (kStoredAttr) is wished for in the
 //    variable's parts, and so are the values from which pointwise ops compute it: a gradient is scattered
@@ -28,11 +29,13 @@ namespace sinter {
 
 class FunctionSharding {
  public:
-  FunctionSharding(mlir::func::FuncOp function, ir::MeshAttr mesh, const VariableCuts& cuts);
+  FunctionSharding(mlir::func::FuncOp function, ir::MeshAttr mesh, const VariableCuts& cuts, bool strict);
   FunctionSharding(const FunctionSharding&) = delete;
   FunctionSharding& operator=(const FunctionSharding&) = delete;
 
-  void run();
+  // An error with `strict` if an op needs all of a value that is cut for other reasons than storage, with the
+  // line of the op and that of the input or variable whose cut is the cause.
+  mlir::LogicalResult run();
 
  private:
   using Axes = llvm::SmallVector<mlir::StringAttr, 1>;
@@ -51,6 +54,10 @@ class FunctionSharding {
   void write();
   mlir::Value read(mlir::Value value, const ir::Sharding& to, mlir::Operation* reader);
   mlir::Value reshard(mlir::Value value, const ir::Sharding& to, mlir::Operation* reader);
+  void explain(ir::ReshardOp made, const ir::Sharding& from, const ir::Sharding& to, mlir::Operation* reader);
+  void checkGather(mlir::Value value, const ir::Sharding& from, const ir::Sharding& to,
+                   mlir::Operation* reader);
+  mlir::Value causeOf(mlir::Value value, mlir::StringAttr axis) const;
 
   // The sharding that readers see: of terms, the one in which they settle.
   const ir::Sharding& readable(mlir::Value value) const;
@@ -62,6 +69,8 @@ class FunctionSharding {
   mlir::func::FuncOp function_;
   ir::MeshAttr mesh_;
   const VariableCuts& cuts_;
+  const bool strict_;
+  bool failed_ = false;
   llvm::DenseMap<mlir::Operation*, OpSharding> ops_;
   llvm::DenseMap<mlir::Value, ir::Sharding> values_;
   llvm::DenseMap<mlir::Value, ir::Sharding> settled_;  // Of terms.

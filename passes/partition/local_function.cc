@@ -145,6 +145,7 @@ void LocalFunction::runReshard(ir::ReshardOp op) {
     late_values_.insert(op);
     if (now.dims == to.dims) return addToBucket(op);
   }
+  rank_builder_.setReason(op->getAttr(ir::kBecauseAttr));
   Value value = combined(values_[op.getX()], now, to, op);
   value = gathered(value, now, to, op);
   values_[op] = now.isWhole() && !to.isWhole() ? madeAnew(value, to, op) : Value();
@@ -248,6 +249,8 @@ void LocalFunction::flush(size_t index) {
     locs.push_back(op.getX().getLoc());
   }
   listener_.device = ir::DeviceOf(sums.front());
+  // One reason stands for all of them.
+  rank_builder_.setReason(bucket.sums.front()->getAttr(ir::kBecauseAttr));
   const llvm::SmallVector<Value> all =
       rank_builder_.allReduce(builder_.getFusedLoc(locs), sums, bucket.axes, ReduceKind::sum);
   for (auto [op, sum] : llvm::zip(bucket.sums, all)) values_[op] = sum;

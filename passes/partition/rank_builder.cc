@@ -64,8 +64,8 @@ llvm::SmallVector<int64_t> RankBuilder::unevenParts(int64_t rows, Axes axes) con
 
 llvm::SmallVector<Value> RankBuilder::allReduce(mlir::Location loc, llvm::ArrayRef<Value> terms, Axes axes,
                                                 ir::ReduceKind kind) {
-  auto op = builder_.create<ir::AllReduceOp>(loc, mlir::TypeRange(mlir::ValueRange(terms)),
-                                             mlir::ValueRange(terms), group(axes), channel_++, kind);
+  auto op = explained(builder_.create<ir::AllReduceOp>(
+      loc, mlir::TypeRange(mlir::ValueRange(terms)), mlir::ValueRange(terms), group(axes), channel_++, kind));
   return llvm::to_vector(llvm::map_range(op.getResults(), [](mlir::OpResult r) { return Value(r); }));
 }
 
@@ -107,8 +107,8 @@ Value RankBuilder::gather(Value value, Sharding& now, size_t dim, size_t extent,
   const int64_t rows = sizeOf({from.size, llvm::SmallVector<StringAttr, 1>(keep)});
   return alongExtent(value, now, dim, extent, keep, loc, /*in_front=*/true, [&](Expr x, int64_t) {
     ir::GraphBuilder b(builder_, loc);
-    return b.wrap(builder_.create<ir::AllGatherOp>(loc, ir::Resized(x.type(), 0, rows), x.value, group(axes),
-                                                   channel_++, unevenParts(rows, axes)));
+    return b.wrap(explained(builder_.create<ir::AllGatherOp>(
+        loc, ir::Resized(x.type(), 0, rows), x.value, group(axes), channel_++, unevenParts(rows, axes))));
   });
 }
 
@@ -122,9 +122,9 @@ Value RankBuilder::scatter(Value value, Sharding& now, size_t dim, size_t extent
   return alongExtent(value, now, dim, extent, axes, loc, /*in_front=*/true, [&](Expr x, int64_t) {
     ir::GraphBuilder b(builder_, loc);
     const int64_t all = x.shape()[0];
-    return b.wrap(builder_.create<ir::ReduceScatterOp>(loc, ir::Resized(x.type(), 0, rows), x.value,
-                                                       group(added), channel_++, kind,
-                                                       unevenParts(all, added)));
+    return b.wrap(explained(builder_.create<ir::ReduceScatterOp>(loc, ir::Resized(x.type(), 0, rows), x.value,
+                                                                 group(added), channel_++, kind,
+                                                                 unevenParts(all, added))));
   });
 }
 

@@ -17,6 +17,7 @@
 #include "mlir/IR/Builders.h"
 #include "sinter/ir/dialect/factor_rule.h"
 #include "sinter/ir/dialect/graph_builder.h"
+#include "sinter/ir/dialect/mesh.h"
 #include "sinter/ir/dialect/sharding.h"
 #include "sinter/passes/partition/rank_set.h"
 
@@ -33,6 +34,8 @@ class RankBuilder {
   RankBuilder(const RankBuilder&) = delete;
   RankBuilder& operator=(const RankBuilder&) = delete;
 
+  // The reason of exchanges that are built from now on (kBecauseAttr); null: none.
+  void setReason(mlir::Attribute because) { because_ = because; }
   mlir::Value rankValue(const RankNumber& number);
   ir::FactorPart factorPart(int64_t size, Axes axes);
 
@@ -52,6 +55,11 @@ class RankBuilder {
 
  private:
   mlir::ArrayAttr group(Axes axes);
+  template <typename Op>
+  Op explained(Op exchange) const {
+    if (because_) exchange->setAttr(ir::kBecauseAttr, because_);
+    return exchange;
+  }
   int64_t sizeOf(const ir::Extent& extent) const;
   // Sizes of the parts into which the axes cut `rows`; none if they are equal.
   llvm::SmallVector<int64_t> unevenParts(int64_t rows, Axes axes) const;
@@ -64,6 +72,7 @@ class RankBuilder {
   ir::MeshAttr mesh_;
   const RankSet& ranks_;
   AddRankValue add_;
+  mlir::Attribute because_;
   std::map<std::vector<int64_t>, mlir::Value> rank_values_;
   int64_t channel_ = 0;
 };

@@ -35,7 +35,7 @@ class ShardPass : public impl::ShardBase<ShardPass> {
       if (function.isPrivate()) continue;
       if (mlir::failed(cutInputs(function))) return signalPassFailure();
       setVariables(function, cuts);
-      FunctionSharding(function, mesh_, cuts).run();
+      if (mlir::failed(FunctionSharding(function, mesh_, cuts, strict).run())) return signalPassFailure();
     }
   }
 

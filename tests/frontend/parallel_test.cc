@@ -1,0 +1,160 @@
+// Programs on meshes of several axes: options, errors, exchanges with their reasons, parts of variables.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "sinter/tests/frontend/run_graph.h"
+
+namespace sinter {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+constexpr int64_t kRows = 8, kWidth = 16, kHidden = 32;
+
+// A residual MLP with AdamW. Its first layer's outputs and its second layer's inputs are "mlp".
+Graph BuildMlp(int64_t hidden = kHidden) {
+  Graph graph("net", /*seed=*/3);
+  nn::Module net =
+      nn::Residual{nn::Linear(hidden, {.out_dim = "mlp"}), nn::Relu(), nn::Linear(kWidth, {.in_dim = "mlp"})};
+  graph.Function("train", [&](Builder& b) {
+    Tensor loss = Mean(Square(net(b.Input("x", F32, {kRows, kWidth}))));
+    optim::AdamW{.learning_rate = 0.01, .clip_norm = 1}.Minimize(loss);
+    b.Output("loss", loss);
+  });
+  return graph;
+}
+
+CompileOptions OnMesh(std::vector<MeshAxis> axes, std::vector<parallel::Tactic> tactics) {
+  CompileOptions options;
+  options.mesh.axes = std::move(axes);
+  options.parallel = std::move(tactics);
+  return options;
+}
+
+std::string ErrorOf(const Graph& graph, const CompileOptions& options) {
+  const absl::StatusOr<Plan> plan = Compile(graph, options);
+  EXPECT_FALSE(plan.ok());
+  return std::string(plan.status().message());
+}
+
+TEST(ParallelTest, OptionsThatDoNotFitAreRefused) {
+  using parallel::Data;
+  using parallel::Tensor;
+  using parallel::Zero;
+  const Graph graph = BuildMlp();
+  const MeshAxis data{"data", 2}, tensor{"tensor", 2};
+  EXPECT_THAT(ErrorOf(graph, OnMesh({}, {Data{}})), HasSubstr("needs a mesh with axes"));
+  CompileOptions both = OnMesh({data}, {Data{}});
+  both.data_parallel.devices = {Device::Cpu(0), Device::Cpu(1)};
+  EXPECT_THAT(ErrorOf(graph, both), HasSubstr("has both a mesh and data_parallel"));
+  EXPECT_THAT(ErrorOf(graph, OnMesh({{"2d", 2}}, {})), HasSubstr("has the name \"2d\""));
+  EXPECT_THAT(ErrorOf(graph, OnMesh({data, data}, {})),
+              HasSubstr("two axes of the mesh have the name \"data\""));
+  EXPECT_THAT(ErrorOf(graph, OnMesh({{"data", 0}}, {})), HasSubstr("has size 0; give at least 1"));
+  EXPECT_THAT(ErrorOf(graph, OnMesh({{"data", int64_t{1} << 40}}, {})),
+              HasSubstr("has more than 1048576 ranks"));
+  EXPECT_THAT(ErrorOf(graph, OnMesh(std::vector<MeshAxis>(9, data), {})), HasSubstr("has 9 axes; at most 8"));
+  EXPECT_THAT(
+      ErrorOf(graph, OnMesh({data}, {Data{}, Tensor{}})),
+      HasSubstr("parallel::Tensor names axis \"tensor\", and the mesh is (data 2); name one of its axes"));
+  EXPECT_THAT(ErrorOf(graph, OnMesh({tensor}, {Zero{}})), HasSubstr("parallel::Zero names axis \"data\""));
+  EXPECT_THAT(ErrorOf(graph, OnMesh({tensor}, {Data{}})), HasSubstr("parallel::Data names axis \"data\""));
+  EXPECT_THAT(ErrorOf(graph, OnMesh({data}, {Data{}, Data{}})), HasSubstr("parallel::Data is given twice"));
+  EXPECT_THAT(ErrorOf(graph, OnMesh({data}, {Zero{.level = 4}})),
+              HasSubstr("level is 4; the levels are 1, 2 and 3"));
+  EXPECT_THAT(ErrorOf(graph, OnMesh({tensor}, {Tensor{.dims = {}}})), HasSubstr("dims is empty"));
+  CompileOptions listed = OnMesh({data, tensor}, {Data{}});
+  listed.mesh.devices = {Device::Cpu(0), Device::Cpu(1)};
+  EXPECT_THAT(ErrorOf(graph, listed),
+              HasSubstr("has 4 ranks of 1 device, and Mesh::devices lists 2; list 4 or none"));
+}
+
+TEST(ParallelTest, DimensionsThatDoNotDivideAreRefusedWithTheUsersLine) {
+  EXPECT_THAT(ErrorOf(BuildMlp(33), OnMesh({{"tensor", 2}}, {parallel::Tensor{}})),
+              AllOf(HasSubstr("parallel_test.cc:"),
+                    HasSubstr("variable \"0.weight\" has 33 mlp, which the 2 ranks of "
+                              "axis \"tensor\" do not divide")));
+  EXPECT_THAT(ErrorOf(BuildMlp(), OnMesh({{"tensor", 2}}, {parallel::Tensor{.dims = {"experts"}}})),
+              HasSubstr("no variable has one; the names of this program are mlp"));
+}
+
+TEST(ParallelTest, NamesOfDimensionsFitTheShape) {
+  auto error_of = [](std::vector<DimName> dims) {
+    Graph graph("g");
+    graph.Variable("w", F32, {4, 6}, {.dims = std::move(dims)});
+    return std::string(graph.status().message());
+  };
+  EXPECT_EQ(error_of({"a", {{3}, {2, "b"}}}), "");
+  EXPECT_THAT(error_of({"a"}),
+              AllOf(HasSubstr("parallel_test.cc:"), HasSubstr("has 2 dimensions and names for 1")));
+  EXPECT_THAT(error_of({"a", {{3}, {3, "b"}}}),
+              HasSubstr("names extents of dimension 1 whose product is not its size of 6"));
+  EXPECT_THAT(error_of({"a b", ""}), HasSubstr("has a dimension of the name \"a b\""));
+}
+
+// The layers of an MLP need one exchange of activations in each direction; gradients, one for each variable.
+TEST(ParallelTest, ExchangesAreListedWithTheirReasons) {
+  CompileReport report;
+  const CompileOptions options = OnMesh({{"data", 2}, {"tensor", 4}}, {parallel::Data{}, parallel::Tensor{}});
+  ASSERT_TRUE(Compile(BuildMlp(), options, &report).ok());
+  EXPECT_EQ(ExchangedBytes(report.exchanges, "all_gather"), 0);
+  // The second layer's terms; those of the norm of all gradients.
+  EXPECT_EQ(ExchangedBytes(report.exchanges, "all_reduce", "tensor"), 4 * (kRows / 2 * kWidth + 1));
+  EXPECT_THAT(
+      report.ToString(),
+      AllOf(
+          HasSubstr("train: all_reduce over tensor (4 ranks), 1 tensor, 256 bytes: the ranks have terms of a "
+                    "value that add reads, because axis \"tensor\" cuts variable \"0.weight\""),
+          HasSubstr("cuts input \"x\" (parallel_test.cc:")))
+      << report.ToString();
+}
+
+TEST(ParallelTest, AnOpThatNeedsAllOfAValueIsAnErrorUnlessAskedFor) {
+  Graph graph("g");
+  graph.Function("f", [](Builder& b) {
+    Tensor x = Square(b.Input("x", F32, {8, 4}));
+    b.Output("y", MatMul(x, Transpose(x, {1, 0})));
+  });
+  CompileOptions options = OnMesh({{"data", 2}}, {parallel::Data{}});
+  EXPECT_THAT(ErrorOf(graph, options), AllOf(HasSubstr("needs all of a value of"),
+                                             HasSubstr("of which each rank of axis \"data\" has a part"),
+                                             HasSubstr("Reshards::kAutomatic"),
+                                             HasSubstr("axis \"data\" cuts it because it cuts input \"x\"")));
+  options.reshards = Reshards::kAutomatic;
+  CompileReport report;
+  ASSERT_TRUE(Compile(graph, options, &report).ok());
+  EXPECT_EQ(ExchangedBytes(report.exchanges, "all_gather", "data"), 4 * 4 * 4 + 4 * 8 * 4);
+}
+
+// ZeRO exchanges what a sum of all gradients would: scattered gradients and gathered parameters.
+TEST(ParallelTest, ZeroScattersGradientsAndGathersParameters) {
+  constexpr int64_t kWeights = 4 * 2 * kWidth * kHidden;
+  for (int level : {1, 3}) {
+    CompileReport report;
+    const CompileOptions options =
+        OnMesh({{"data", 2}}, {parallel::Data{}, parallel::Zero{.level = level, .least_bytes = 1024}});
+    ASSERT_TRUE(Compile(BuildMlp(), options, &report).ok());
+    EXPECT_EQ(ExchangedBytes(report.exchanges, "reduce_scatter"), kWeights);
+    EXPECT_EQ(ExchangedBytes(report.exchanges, "all_gather"), kWeights / 2) << report.ToString();
+  }
+}
+
+// Ranks hold parts, and the program sees whole variables.
+TEST(ParallelTest, VariablesKeepTheirShapes) {
+  setenv("SINTER_CPU_DEVICES", "4", /*overwrite=*/1);
+  const Graph graph = BuildMlp();
+  Session one = MustStart(graph, {}),
+          four = MustStart(graph, OnMesh({{"data", 2}, {"tensor", 2}},
+                                         {parallel::Data{}, parallel::Tensor{}, parallel::Zero{.level = 3}}));
+  for (const VariableInfo& info : one.variables()) {
+    EXPECT_EQ(four.ReadVariable(info.name)->ToString(), one.ReadVariable(info.name)->ToString()) << info.name;
+  }
+  EXPECT_LT(four.memory().variables / 4, one.memory().variables);
+}
+
+}  // namespace
+}  // namespace sinter
