@@ -74,7 +74,8 @@ Model Gpt(Precision precision) {
   nn::Embedding words(kWords, kWidth);
   nn::Module net = nn::Sequential{
       nn::Residual{nn::LayerNorm(), nn::MultiHeadAttention(2, {.causal = true, .bias = false})},
-      nn::Residual{nn::LayerNorm(), nn::Linear(4 * kWidth), nn::GeluTanh(), nn::Linear(kWidth)},
+      nn::Residual{nn::LayerNorm(), nn::Linear(4 * kWidth, {.out_dim = "mlp"}), nn::GeluTanh(),
+                   nn::Linear(kWidth, {.in_dim = "mlp"})},
       nn::LayerNorm(), nn::Linear(kWords)};
   model.graph.Function("train", [&](Builder& b) {
     Tensor x = b.Input("x", I32, {kBatch, kTime}), y = b.Input("y", I32, {kBatch, kTime});
@@ -226,6 +227,20 @@ class EmulatedModelsTest : public ::testing::Test {
     }
   }
 };
+
+// Ranks that share batch, heads, hidden units and words, and the storage of variables.
+TEST_F(EmulatedModelsTest, GptOnAMeshOfFour) {
+  const Model model = Gpt(Precision::kF32);
+  const Trained want = Train(model, {}, {});
+  for (int level : {1, 3}) {
+    SCOPED_TRACE(level);
+    CompileOptions options{.device = Emulated(0)};
+    options.mesh.axes = {{"data", 2}, {"tensor", 2}};
+    options.parallel = {parallel::Data{}, parallel::Tensor{},
+                        parallel::Zero{.level = level, .least_bytes = 256}};
+    ExpectSame(Train(model, options, {Emulated(0), Emulated(1), Emulated(2), Emulated(3)}), want);
+  }
+}
 
 TEST_F(EmulatedModelsTest, LeNet) { ExpectTrainsAsOnTheCpu(LeNet()); }
 
