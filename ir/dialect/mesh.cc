@@ -72,12 +72,12 @@ void MeshAttr::print(mlir::AsmPrinter& printer) const {
 }
 
 // box
-// ----------------------------------------------------------------------------------------------------------------
+// -----------------------------------------------------------------------------------------------------------
 
 namespace {
 
-// Multiplies the sizes of the extents of each dimension: the shape of the part. nullopt if the extents are not a
-// view of the shape. Extents of 1 belong to either neighbour.
+// Multiplies the sizes of the extents of each dimension: the shape of the part. nullopt if the extents are
+// not a view of the shape. Extents of 1 belong to either neighbour.
 std::optional<llvm::SmallVector<int64_t>> PartShape(llvm::ArrayRef<int64_t> shape,
                                                     llvm::ArrayRef<int64_t> extents,
                                                     llvm::ArrayRef<int64_t> sizes) {
@@ -96,8 +96,8 @@ std::optional<llvm::SmallVector<int64_t>> PartShape(llvm::ArrayRef<int64_t> shap
   return part;
 }
 
-// True if the first iterations are all multiples of `size` below `extent`, and no other number. An axis of n ranks
-// with a step of t parts goes on from the parts before it without a gap if t is at most their number.
+// True if the first iterations are all multiples of `size` below `extent`, and no other number. An axis of n
+// ranks with a step of t parts goes on from the parts before it without a gap if t is at most their number.
 bool CoversExtent(int64_t extent, int64_t size, llvm::ArrayRef<int64_t> first,
                   llvm::ArrayRef<int64_t> ranks) {
   if (first.empty()) return size == extent;

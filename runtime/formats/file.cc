@@ -254,12 +254,19 @@ absl::Status AtomicFile::Resize(int64_t size) {
   return absl::OkStatus();
 }
 
+absl::Status AtomicFile::Sync() {
+  SINTER_RETURN_IF_ERROR(status_);
+  return fsync(fd_) == 0 ? absl::OkStatus() : Fail(ErrnoError(errno, "make durable", path_));
+}
+
 std::string AtomicFile::temporary_name() const { return BaseOf(temporary_); }
 
+// For writing alone: a client of NFS would otherwise read the pages that it writes in part, and write them
+// back whole, with old bytes in the places of other processes.
 absl::StatusOr<SharedFile> SharedFile::Open(const std::string& path, const std::string& name) {
   SharedFile file;
   file.path_ = absl::StrCat(FolderOf(ResolvedPath(path)), "/", name);
-  file.fd_ = OpenRetrying(file.path_.c_str(), O_RDWR | O_NOFOLLOW);
+  file.fd_ = OpenRetrying(file.path_.c_str(), O_WRONLY | O_NOFOLLOW);
   if (file.fd_ < 0) return ErrnoError(errno, "open", file.path_);
   return file;
 }
@@ -278,7 +285,12 @@ SharedFile::~SharedFile() {
 }
 
 absl::Status SharedFile::Read(uint64_t offset, std::span<std::byte> out) const {
-  return ReadFully(fd_, path_, offset, out);
+  const int fd = OpenRetrying(path_.c_str(), O_RDONLY | O_NOFOLLOW);
+  if (fd < 0) return ErrnoError(errno, "open", path_);
+  const absl::Status status = ReadFully(fd, path_, offset, out);
+  posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);  // So that no page is held which is then written in part.
+  close(fd);
+  return status;
 }
 
 absl::Status SharedFile::Write(int64_t offset, std::span<const std::byte> bytes) {

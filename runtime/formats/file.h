@@ -55,9 +55,11 @@ class AtomicFile {
   // a header. InvalidArgument if any of these bytes is not yet written. Other errors as for Write.
   absl::Status Overwrite(int64_t offset, std::span<const std::byte> bytes);
 
-  // Sets the file's size; new bytes are 0 and count as written. For a file whose parts several processes write
-  // (SharedFile). Errors as for Write.
+  // Sets the file's size; new bytes are 0 and count as written. For a file whose parts several processes
+  // write (SharedFile). Errors as for Write.
   absl::Status Resize(int64_t size);
+  // Makes durable what is written so far, so that processes on other machines see it.
+  absl::Status Sync();
   // The name of the temporary file in its folder.
   std::string temporary_name() const;
 
@@ -81,8 +83,8 @@ class AtomicFile {
   absl::Status status_;
 };
 
-// The temporary file of an AtomicFile, which this or another process has made and sized: for the parts that this
-// process writes. The maker commits it after all writers have called Sync.
+// The temporary file of an AtomicFile, which this or another process has made and sized: for the parts that
+// this process writes. The maker commits it after all writers have called Sync.
 //
 //   SINTER_ASSIGN_OR_RETURN(SharedFile file, SharedFile::Open("model.safetensors", name_of_rank_0));
 //   SINTER_RETURN_IF_ERROR(file.Write(offset, bytes));
@@ -97,7 +99,7 @@ class SharedFile {
   SharedFile& operator=(SharedFile&& other) noexcept;
   ~SharedFile();
 
-  // Fills `out` with the bytes from `offset` on. DataLoss if the file ends before.
+  // Fills `out` with the bytes from `offset` on. DataLoss if the file ends before. Call it before Write.
   absl::Status Read(uint64_t offset, std::span<std::byte> out) const;
   absl::Status Write(int64_t offset, std::span<const std::byte> bytes);
   // Makes durable what this process has written.

@@ -5,8 +5,8 @@
 //   crc.Add(4096, row);
 //   JoinCrcs(crc.Finish(total) ^ other.Finish(total), total)      // zlib's crc32 of all bytes.
 //
-// Finish gives the part's term: the remainder of the data with all other bytes 0, without zlib's conditioning.
-// A CRC is linear, so the terms of disjoint parts combine by exclusive or, in any order.
+// Finish gives the part's term: the remainder of the data with all other bytes 0, without zlib's
+// conditioning. A CRC is linear, so the terms of disjoint parts combine by exclusive or, in any order.
 #ifndef SINTER_RUNTIME_FORMATS_PART_CRC_H_
 #define SINTER_RUNTIME_FORMATS_PART_CRC_H_
 

@@ -62,7 +62,7 @@ struct TensorSource {
 absl::Status SaveSafetensorsOneByOne(const std::string& path, std::span<const TensorSource> tensors,
                                      const Metadata& metadata = {});
 
-// Where a file of these tensors has their values, and all of its other bytes: for values that several writers
+// The bytes of a file but for the tensors' values, and the places of these: for values that several writers
 // write in parts. `read` of the sources is not used.
 //
 //   SINTER_ASSIGN_OR_RETURN(SafetensorsLayout layout, SafetensorsLayout::Of(path, tensors, metadata));

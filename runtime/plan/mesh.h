@@ -1,8 +1,9 @@
-// The ranks of a plan with a mesh: their coordinates, and the sets of ranks that exchange (plan.fbs: Mesh).
+// The ranks of a plan with a mesh: their coordinates, their exchanges, and their parts of variables.
 //
 //   const RankMesh mesh(plan);                               // Axes data 2 and tensor 3: ranks 0 to 5.
 //   mesh.GroupOf(4, MaskOf({0}))                             // {1, 4}: they differ in `data` alone.
 //   mesh.BoxOf(function).Contains(mesh.CoordinatesOf(4))     // True if rank 4 runs the function.
+//   PartOf(mesh, variable, /*rank=*/4)                       // The part that rank 4 holds.
 //
 // A plan without a mesh has one rank and no axes. A set of axes is a mask: bit i stands for axis i. Unless a
 // comment says otherwise, the plan must have passed plan_verifier.h.
@@ -21,6 +22,7 @@
 #include "absl/numeric/int128.h"
 #include "runtime/plan_generated.h"
 #include "sinter/runtime/memory/device.h"
+#include "sinter/runtime/tensor/tensor_box.h"
 
 namespace sinter {
 
@@ -96,6 +98,21 @@ std::vector<std::vector<const fb::Function*>> FunctionVariants(const fb::Plan& p
 // Returns the function that the rank runs, of those of one name.
 const fb::Function* VariantOf(const RankMesh& mesh, const std::vector<const fb::Function*>& variants,
                               uint32_t rank);
+
+// True if no rank holds the whole variable.
+bool IsCut(const fb::Variable& variable);
+// The shape of the whole variable.
+std::vector<int64_t> WholeShape(const fb::Variable& variable);
+// The part of the variable that the rank holds. The tables of a program (runtime/world/rank_program.h) have
+// boxes without strides, which need no mesh.
+TensorBox PartOf(const RankMesh& mesh, const fb::Variable& variable, uint32_t rank);
+// A part, and the first rank that holds it.
+struct RankedPart {
+  TensorBox box;
+  uint32_t rank;
+};
+// The different parts of all ranks, by their first ranks. Together they are the whole variable.
+std::vector<RankedPart> PartsOf(const RankMesh& mesh, const fb::Variable& variable);
 
 // "data, tensor": the names of a collective's axes.
 std::string AxisNames(const fb::Plan& plan, const flatbuffers::Vector<uint32_t>* axes);

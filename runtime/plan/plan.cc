@@ -18,7 +18,6 @@
 #include "sinter/runtime/plan/plan_devices.h"
 #include "sinter/runtime/plan/plan_vectors.h"
 #include "sinter/runtime/plan/plan_verifier.h"
-#include "sinter/runtime/plan/variable_box.h"
 #include "sinter/runtime/tensor/tensor.h"
 
 namespace sinter {

@@ -17,7 +17,6 @@
 #include "sinter/runtime/plan/plan.h"
 #include "sinter/runtime/plan/plan_code.h"
 #include "sinter/runtime/plan/plan_devices.h"
-#include "sinter/runtime/plan/variable_box.h"
 #include "sinter/runtime/tensor/tensor.h"
 
 namespace sinter {

@@ -112,6 +112,10 @@ absl::Status VerifyDeviceName(const fb::DeviceName& name);
 
 // For VerifyPlan (mesh_verifier.cc): the mesh and the rank values, after Plan.devices.
 absl::Status VerifyMesh(const fb::Plan& plan);
+// Verifies the box, if there is one, of a variable whose type is verified (variable_box.cc).
+absl::Status VerifyVariableBox(const fb::Plan& plan, const fb::Variable& variable);
+// True if the ranks' parts of both are the same places of tensors of one shape.
+bool HaveEqualBoxes(const fb::Variable& a, const fb::Variable& b);
 // Verifies the ranks of a function, before its buffers.
 absl::Status VerifyRanks(const fb::Plan& plan, const fb::Function& function);
 // Verifies the parts of a buffer that only plans with a mesh have, but for the offsets that its strides make.

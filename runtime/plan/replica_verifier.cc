@@ -10,7 +10,6 @@
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/plan/plan_devices.h"
 #include "sinter/runtime/plan/plan_verifier.h"
-#include "sinter/runtime/plan/variable_box.h"
 
 namespace sinter {
 namespace {

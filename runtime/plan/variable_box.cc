@@ -1,5 +1,4 @@
-#include "sinter/runtime/plan/variable_box.h"
-
+// The boxes of variables: the parts of mesh.h and plan_verifier.h that read and check plan.fbs: VariableBox.
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -11,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/mesh.h"
 #include "sinter/runtime/plan/plan_vectors.h"
 #include "sinter/runtime/plan/plan_verifier.h"
 #include "sinter/runtime/tensor/scalar_log.h"
@@ -135,7 +135,7 @@ std::vector<int64_t> WholeShape(const fb::Variable& variable) {
   return {shape.begin(), shape.end()};
 }
 
-TensorBox BoxOf(const RankMesh& mesh, const fb::Variable& variable, uint32_t rank) {
+TensorBox PartOf(const RankMesh& mesh, const fb::Variable& variable, uint32_t rank) {
   if (!IsCut(variable)) {
     int64_t elements = 1;
     for (const int64_t size : WholeShape(variable)) elements *= size;
@@ -149,12 +149,12 @@ TensorBox BoxOf(const RankMesh& mesh, const fb::Variable& variable, uint32_t ran
   return TensorBox(extents);
 }
 
-std::vector<RankedBox> BoxesOf(const RankMesh& mesh, const fb::Variable& variable) {
-  std::vector<RankedBox> boxes;
+std::vector<RankedPart> PartsOf(const RankMesh& mesh, const fb::Variable& variable) {
+  std::vector<RankedPart> boxes;
   std::set<TensorBox> seen;
   const uint32_t ranks = IsCut(variable) ? mesh.num_ranks() : 1;
   for (uint32_t rank = 0; rank < ranks; ++rank) {
-    TensorBox box = BoxOf(mesh, variable, rank);
+    TensorBox box = PartOf(mesh, variable, rank);
     if (seen.insert(box).second) boxes.push_back({std::move(box), rank});
   }
   return boxes;

@@ -25,7 +25,7 @@ namespace {
 
 using Part = SessionVariables::Part;
 
-constexpr int64_t kFilePieceBytes = int64_t{4} << 20;  // Of a part in memory at a time.
+constexpr int64_t kFilePieceBytes = int64_t{4} << 20;  // The most of a part in memory.
 constexpr size_t kRandomDigits = kSha256Digits;
 constexpr uint32_t kSaveTag = 5, kLoadTag = 6;
 
@@ -76,7 +76,7 @@ int64_t PieceElements(const TensorBox& box, int64_t size) {
 
 // Saving ---------------------------------------------------------------------------------------------------
 
-// What rank 0 tells the others about its file.
+// Tells the other processes about the file of rank 0.
 struct FileNotice {
   std::array<char, 256> name = {};
   std::array<char, kRandomDigits> text = {};
@@ -123,6 +123,7 @@ class PartSaver {
     SINTER_RETURN_IF_ERROR(file_->Resize(static_cast<int64_t>(layout_->file_bytes())));
     const std::string text = RandomText(), name = file_->temporary_name();
     SINTER_RETURN_IF_ERROR(file_->Overwrite(static_cast<int64_t>(layout_->hash_begin()), AsBytes(text)));
+    SINTER_RETURN_IF_ERROR(file_->Sync());
     name.copy(notice_.name.data(), notice_.name.size() - 1);
     text.copy(notice_.text.data(), notice_.text.size());
     notice_.text_begin = layout_->hash_begin();
@@ -160,7 +161,7 @@ class PartSaver {
     for (size_t i = 0; i < indices_.size(); ++i) {
       const SafetensorsLayout::Place& place = layout_->places()[i];
       const size_t variable = indices_[place.source];
-      for (const RankedBox& part : variables_.BoxesOfAllRanks(variable)) {
+      for (const RankedPart& part : variables_.BoxesOfAllRanks(variable)) {
         if (variables_.ProcessOf(part.rank) != together_.rank()) continue;
         SINTER_ASSIGN_OR_RETURN(const uint32_t term,
                                 WritePart(variable, PartWith(variables_, variable, part.box), place.begin));
@@ -218,15 +219,15 @@ class PartSaver {
 
 // Loading --------------------------------------------------------------------------------------------------
 
-// Reads elements [first, first + count) of a part. `begin`: the tensor's place in the data. Rows that are close
-// to each other are read together.
+// Reads elements [first, first + count) of a part. `begin`: the tensor's place in the data. Rows that are
+// close to each other are read together.
 absl::Status ReadRows(const SafetensorsFile& file, uint64_t begin, const TensorBox& box, int64_t size,
                       int64_t first, int64_t count, std::byte* to) {
   constexpr int64_t kMostBytes = int64_t{1} << 20, kMostGap = int64_t{16} << 10;
   struct Row {
     int64_t at, whole, bytes;
   };
-  std::vector<Row> rows;  // Of one read.
+  std::vector<Row> rows;  // The rows of one read.
   std::vector<std::byte> read;
   absl::Status status;
   const auto flush = [&] {
@@ -290,7 +291,7 @@ class PartLoader {
     for (size_t i = 0; i < loaded_.size(); ++i) {
       uint32_t terms = 0;
       bool is_same = true;
-      for (const RankedBox& part : variables_.BoxesOfAllRanks(loaded_[i].variable)) {
+      for (const RankedPart& part : variables_.BoxesOfAllRanks(loaded_[i].variable)) {
         const uint32_t term = term_of(i, part.rank);
         terms ^= term;
         const auto parts = variables_.PartsOf(loaded_[i].variable);

@@ -3,10 +3,11 @@
 //
 //   SINTER_RETURN_IF_ERROR(SaveParts(state, path, metadata));        // A call of all processes.
 //
-// Saving: rank 0 makes the temporary file of an AtomicFile, with a random text in the place of the header's hash.
-// The others open it in their folder and look for the text: it is missing if the folder is another one. Each
-// part is written by the process of the first rank that holds it. The CRC of a tensor is made of its parts'
-// terms (formats/part_crc.h). After all parts are durable, rank 0 writes the header and renames the file.
+// Saving: rank 0 makes the temporary file of an AtomicFile, with a random text in the place of the header's
+// hash. The others open it in their folder and look for the text: it is missing if the folder is another one.
+// Each part is written by the process of the first rank that holds it. The CRC of a tensor is made of its
+// parts' terms (formats/part_crc.h). After all parts are durable, rank 0 writes the header and renames the
+// file.
 //
 // Loading: the processes check the file together, each the parts that it holds, and compare the parts' terms.
 // Only then do they read again and write the variables.
@@ -33,8 +34,8 @@ struct LoadedPart {
   size_t entry;
 };
 
-// All processes of the session call it with the same `file` and variables. `own`: an error if this process has
-// found one before. `file` is null then. Errors as LoadCheckpoint.
+// All processes of the session call it with the same `file` and variables. `own`: an error if this process
+// has found one before. `file` is null then. Errors as LoadCheckpoint.
 absl::Status LoadParts(SessionState& state, const SafetensorsFile* file,
                        const std::vector<LoadedPart>& variables, const absl::Status& own);
 

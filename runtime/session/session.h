@@ -242,8 +242,8 @@ class Session {
   // Returns copies of the parts that this process holds, without asking the others; of a variable that is not
   // cut, the whole. Errors as ReadVariable.
   absl::StatusOr<std::vector<VariablePart>> ReadParts(std::string_view name) const;
-  // `tensor` is the whole variable; of a cut one each rank of this process takes its part. InvalidArgument for
-  // a wrong type or shape. FailedPrecondition if other sessions share the variable.
+  // `tensor` is the whole variable; of a cut one each rank of this process takes its part. InvalidArgument
+  // for a wrong type or shape. FailedPrecondition if other sessions share the variable.
   absl::Status WriteVariable(std::string_view name, const HostTensor& tensor);
   // Sets all variables to their initial values and empties logs. FailedPrecondition if other sessions share
   // them.

@@ -10,9 +10,9 @@
 #include "runtime/plan_generated.h"
 #include "sinter/runtime/host/half.h"
 #include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/mesh.h"
 #include "sinter/runtime/plan/plan_devices.h"
 #include "sinter/runtime/plan/plan_verifier.h"
-#include "sinter/runtime/plan/variable_box.h"
 #include "sinter/runtime/session/variable_gather.h"
 #include "sinter/runtime/tensor/initializer.h"
 
@@ -74,7 +74,7 @@ SessionVariables::SessionVariables(const RankProgram& program, SessionBuffers* b
     const fb::Variable& table = *tables->Get(i);
     if (!buffers_.local.Has(table.device())) continue;
     std::vector<Part>& parts = parts_[listed[table.replica_of() == 0 ? i : table.replica_of() - 1]];
-    TensorBox box = BoxOf(no_mesh, table, 0);
+    TensorBox box = PartOf(no_mesh, table, 0);
     auto part = std::ranges::find(parts, box, &Part::box);
     if (part == parts.end()) {
       const uint32_t rank = file_.mesh() == nullptr ? 0 : table.device() / NumDevices(file_);
@@ -101,8 +101,8 @@ const DeviceBuffers& SessionVariables::BuffersOf(uint32_t copy) const {
   return buffers_.devices[plan_.variables()->Get(copy)->device()];
 }
 
-std::vector<RankedBox> SessionVariables::BoxesOfAllRanks(size_t variable) const {
-  return BoxesOf(RankMesh(file_), *file_.variables()->Get(originals_[variable]));
+std::vector<RankedPart> SessionVariables::BoxesOfAllRanks(size_t variable) const {
+  return sinter::PartsOf(RankMesh(file_), *file_.variables()->Get(originals_[variable]));
 }
 
 std::vector<TensorBox> SessionVariables::BoxesOfLocalRanks(size_t variable) const {
@@ -111,7 +111,7 @@ std::vector<TensorBox> SessionVariables::BoxesOfLocalRanks(size_t variable) cons
   std::vector<TensorBox> boxes;
   for (uint32_t device = 0; device < buffers_.local.count; device += cell) {
     const uint32_t rank = file_.mesh() == nullptr ? 0 : (buffers_.local.first + device) / cell;
-    boxes.push_back(BoxOf(mesh, *file_.variables()->Get(originals_[variable]), rank));
+    boxes.push_back(PartOf(mesh, *file_.variables()->Get(originals_[variable]), rank));
   }
   return boxes;
 }

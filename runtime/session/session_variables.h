@@ -9,8 +9,9 @@
 //   SINTER_ASSIGN_OR_RETURN(HostTensor value, variables.View(loss));
 //
 // A variable has copies: one on each device that uses it, and low-precision ones (plan.fbs: replica_of). The
-// program sees one variable for them. If ranks hold parts of it (plan.fbs: VariableBox), the copies with one box
-// are a part; the variable's value is made of the parts of all ranks, which may be those of other processes.
+// program sees one variable for them. If ranks hold parts of it (plan.fbs: VariableBox), the copies with one
+// box are a part; the variable's value is made of the parts of all ranks, which may be those of other
+// processes.
 #ifndef SINTER_RUNTIME_SESSION_SESSION_VARIABLES_H_
 #define SINTER_RUNTIME_SESSION_SESSION_VARIABLES_H_
 
@@ -27,7 +28,7 @@
 #include "sinter/runtime/execute/session_memory.h"
 #include "sinter/runtime/host/thread_pool.h"
 #include "sinter/runtime/plan/plan.h"
-#include "sinter/runtime/plan/variable_box.h"
+#include "sinter/runtime/plan/mesh.h"
 #include "sinter/runtime/session/initial_value_prefetch.h"
 #include "sinter/runtime/tensor/initializer.h"
 #include "sinter/runtime/tensor/scalar_log.h"
@@ -56,15 +57,15 @@ class SessionVariables {
   absl::StatusOr<size_t> Find(std::string_view name) const;
 
   // Returns a view, or a copy if the variable is on a GPU or cut. FailedPrecondition if no local device has
-  // it, or if a failed run may have left it half-written. A cut variable of several processes is gathered: all
-  // make this call.
+  // it, or if a failed run may have left it half-written. A cut variable of several processes is gathered:
+  // all make this call.
   absl::StatusOr<HostTensor> View(size_t variable) const;
   // Writes all local copies, rounding for low-precision ones. `data` may be the session's own memory.
   absl::Status Write(size_t variable, const void* data);
   // The local parts, by their first ranks. Empty if no local device has the variable.
   std::span<const Part> PartsOf(size_t variable) const { return parts_[variable]; }
   // The different parts of all ranks, by their first ranks.
-  std::vector<RankedBox> BoxesOfAllRanks(size_t variable) const;
+  std::vector<RankedPart> BoxesOfAllRanks(size_t variable) const;
   // The part of each rank of this process, in their order.
   std::vector<TensorBox> BoxesOfLocalRanks(size_t variable) const;
   // The process that runs a rank.

@@ -24,10 +24,12 @@ class Gathering {
       : variables_(variables), index_(index), world_(world), owned_(static_cast<size_t>(world.size())) {
     const VariableInfo& info = variables.infos()[index];
     size_ = SizeOf(info.dtype);
-    for (RankedBox& part : variables.BoxesOfAllRanks(index)) {
+    for (RankedPart& part : variables.BoxesOfAllRanks(index)) {
       owned_[static_cast<size_t>(variables.ProcessOf(part.rank))].push_back(std::move(part.box));
     }
+    for (int p = 0; p < world.size(); ++p) longest_ = std::max(longest_, ElementsOf(p));
     most_ = std::clamp(kRoundBytes / world.size(), kLeastPieceBytes, kMostPieceBytes) / size_;
+    most_ = std::min(most_, std::max<int64_t>(longest_, 1));
   }
 
   absl::Status Allocate() {
@@ -38,10 +40,9 @@ class Gathering {
   }
 
   absl::StatusOr<HostTensor> Run(const World::Operation& operation) {
-    int64_t longest = 0;
-    for (int p = 0; p < world_.size(); ++p) longest = std::max(longest, ElementsOf(p));
-    for (int64_t begin = 0; begin < longest; begin += most_) {
-      SINTER_RETURN_IF_ERROR(ReadOwn(begin));
+    for (int64_t begin = 0; begin < longest_; begin += most_) {
+      // The others wait for this process also if its device fails: it says so at the end.
+      if (own_.ok()) own_ = ReadOwn(begin);
       SINTER_RETURN_IF_ERROR(world_.Exchange(Transfers(begin), operation));
       for (int p = 0; p < world_.size(); ++p) {
         ForEachBox(p, begin, [&](const TensorBox& box, int64_t first, int64_t count, std::byte* piece) {
@@ -52,6 +53,9 @@ class Gathering {
     }
     return std::move(whole_);
   }
+
+  // The first error of this process's own devices.
+  const absl::Status& own() const { return own_; }
 
  private:
   // Elements that the process sends in all.
@@ -113,8 +117,10 @@ class Gathering {
   const size_t index_;
   World& world_;
   std::vector<std::vector<TensorBox>> owned_;  // By process: the parts that it sends.
+  int64_t longest_ = 0;                        // Elements of the process that sends most.
   int64_t size_, most_;                        // Bytes of an element; elements of a piece.
   HostTensor whole_, pieces_;
+  absl::Status own_;
 };
 
 }  // namespace
@@ -126,7 +132,11 @@ absl::StatusOr<HostTensor> GatherVariable(const SessionVariables& variables, siz
   if (status.ok()) status = gathering.Allocate();
   const std::string call = absl::StrCat("reading variable \"", variables.infos()[index].name, "\"");
   SINTER_RETURN_IF_ERROR(AgreeOnCall(&world, session, call, status));
-  return gathering.Run({.name = "reading a variable", .tag = kGatherTag, .session = session});
+  absl::StatusOr<HostTensor> whole =
+      gathering.Run({.name = "reading a variable", .tag = kGatherTag, .session = session});
+  if (!whole.ok()) return whole;
+  SINTER_RETURN_IF_ERROR(AgreeOnCall(&world, session, call, gathering.own()));
+  return whole;
 }
 
 }  // namespace sinter::internal_session

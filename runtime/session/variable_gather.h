@@ -2,8 +2,8 @@
 //
 //   SINTER_ASSIGN_OR_RETURN(HostTensor whole, GatherVariable(variables, index, world, session));
 //
-// Each part is sent once to each other process, by the process of the first rank that holds it, in pieces that
-// bound the memory beside the result.
+// Each part is sent once to each other process, by the process of the first rank that holds it, in pieces
+// that bound the memory beside the result.
 #ifndef SINTER_RUNTIME_SESSION_VARIABLE_GATHER_H_
 #define SINTER_RUNTIME_SESSION_VARIABLE_GATHER_H_
 

@@ -55,6 +55,20 @@ flatbuffers::Offset<fb::TensorType> Copy(flatbuffers::FlatBufferBuilder& builder
   return fb::CreateTensorType(builder, type.dtype(), Copy(builder, type.shape()));
 }
 
+// The box of one rank, without strides.
+flatbuffers::Offset<fb::VariableBox> BoxOfRank(flatbuffers::FlatBufferBuilder& builder, const RankMesh& mesh,
+                                               const fb::Variable& variable, uint32_t rank) {
+  if (variable.box() == nullptr) return 0;
+  std::vector<flatbuffers::Offset<fb::BoxExtent>> extents;
+  for (uint32_t i = 0; i < SizeOrZero(variable.box()->extents()); ++i) {
+    const fb::BoxExtent& extent = *variable.box()->extents()->Get(i);
+    extents.push_back(fb::CreateBoxExtent(builder, extent.size(), extent.part(),
+                                          mesh.ValueOf(rank, extent.first(), extent.rank_strides())));
+  }
+  const auto shape = Copy(builder, variable.box()->shape());
+  return fb::CreateVariableBox(builder, shape, builder.CreateVector(extents));
+}
+
 }  // namespace
 
 RankExpansion::RankExpansion(const fb::Plan& plan, uint32_t first, uint32_t count)
@@ -198,7 +212,7 @@ RankExpansion::Tables<fb::Variable> RankExpansion::Variables() {
     for (uint32_t k = 0; k < count_; ++k) {
       const std::string suffix = k == 0 ? "" : absl::StrCat("#", first_ + k);
       const auto name = builder_.CreateString(variable.name()->str() + suffix);
-      const auto box = Box(variable, first_ + k);
+      const auto box = BoxOfRank(builder_, mesh_, variable, first_ + k);
       const uint32_t original = variable.replica_of() != 0 ? variable.replica_of() : k == 0 ? 0 : i + 1;
       made[k * num_variables_ + i] =
           fb::CreateVariable(builder_, name, type, variable.bytes(), initializer, variable.trainable(),
@@ -206,18 +220,6 @@ RankExpansion::Tables<fb::Variable> RankExpansion::Variables() {
     }
   }
   return made;
-}
-
-RankExpansion::Offset<fb::VariableBox> RankExpansion::Box(const fb::Variable& variable, uint32_t rank) {
-  if (variable.box() == nullptr) return 0;
-  Tables<fb::BoxExtent> extents;
-  for (uint32_t i = 0; i < SizeOrZero(variable.box()->extents()); ++i) {
-    const fb::BoxExtent& extent = *variable.box()->extents()->Get(i);
-    extents.push_back(fb::CreateBoxExtent(builder_, extent.size(), extent.part(),
-                                          mesh_.ValueOf(rank, extent.first(), extent.rank_strides())));
-  }
-  const auto shape = Copy(builder_, variable.box()->shape());
-  return fb::CreateVariableBox(builder_, shape, builder_.CreateVector(extents));
 }
 
 // Functions ------------------------------------------------------------------------------------------------

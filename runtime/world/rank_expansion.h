@@ -67,7 +67,6 @@ class RankExpansion {
   Tables<fb::DeviceName> Devices();
   Tables<fb::GpuKernel> GpuKernels();
   Tables<fb::Variable> Variables();
-  Offset<fb::VariableBox> Box(const fb::Variable& variable, uint32_t rank);
   Offset<fb::Function> Function(const Variants& variants);
 
   SharedTables Share(const fb::Function& function);

@@ -11,11 +11,10 @@
 //  - An exchange over axes has both its axes and its group, and steps for the local members alone. Its epoch
 //    and the first device of its group identify it on all processes.
 //  - Space RankValue: Buffer.index is an index into rank_values().
-//  - It has no constants and no code for CPUs. These stay in the file.
-// Each local rank has its own copy of a variable: the first one's is the variable, the others are replicas. If
-// ranks hold parts of the variable, each copy has the box of its part, without strides, and a "replica" may hold
-// another part than its original.
-// An output is the first local rank's; the others' are its replicas.
+// - It has no constants and no code for CPUs. These stay in the file. Each local rank has its own copy of a
+// variable: the first one's is the variable, the others are replicas. If ranks hold parts of the variable,
+// each copy has the box of its part, without strides, and a "replica" may hold another part than its
+// original. An output is the first local rank's; the others' are its replicas.
 //
 // The program of a plan without a mesh is the plan itself.
 #ifndef SINTER_RUNTIME_WORLD_RANK_PROGRAM_H_

@@ -221,10 +221,14 @@ plan.function @f {
 // Variables cut in dimension 0, in dimension 1, by heads of three packed tensors, and in both dimensions.
 constexpr char kCutVariables[] = R"mlir(
 module attributes {sinter.mesh = #sinter.mesh<data 2, tensor 2>} {
-  sinter.variable @rows : tensor<2x3xf32> = normal(0.0, 1.0) seed 3 {sinter.box = #sinter.box<[2 of 4 from [0, 2, 0], 3] of tensor<4x3xf32>>}
-  sinter.variable @columns : tensor<2x3xbf16> = uniform(0.0, 1.0) seed 4 {sinter.box = #sinter.box<[2, 3 of 6 from [0, 0, 3]] of tensor<2x6xbf16>>}
-  sinter.variable @heads : tensor<2x12xf32> = normal(0.0, 1.0) seed 5 {sinter.box = #sinter.box<[2, 3, 2 of 4 from [2, 0, -2], 2] of tensor<2x24xf32>>}
-  sinter.variable @both : tensor<2x3xf64> = normal(0.0, 1.0) seed 6 {sinter.box = #sinter.box<[2 of 4 from [0, 2, 0], 3 of 6 from [0, 0, 3]] of tensor<4x6xf64>>}
+  sinter.variable @rows : tensor<2x3xf32> = normal(0.0, 1.0) seed 3
+    {sinter.box = #sinter.box<[2 of 4 from [0, 2, 0], 3] of tensor<4x3xf32>>}
+  sinter.variable @columns : tensor<2x3xbf16> = uniform(0.0, 1.0) seed 4
+    {sinter.box = #sinter.box<[2, 3 of 6 from [0, 0, 3]] of tensor<2x6xbf16>>}
+  sinter.variable @heads : tensor<2x12xf32> = normal(0.0, 1.0) seed 5
+    {sinter.box = #sinter.box<[2, 3, 2 of 4 from [2, 0, -2], 2] of tensor<2x24xf32>>}
+  sinter.variable @both : tensor<2x3xf64> = normal(0.0, 1.0) seed 6
+    {sinter.box = #sinter.box<[2 of 4 from [0, 2, 0], 3 of 6 from [0, 0, 3]] of tensor<4x6xf64>>}
   sinter.variable @whole : tensor<3xf32> = normal(0.0, 1.0) seed 7
   plan.function @f arena 0 {
     %r = plan.variable @rows : !plan.buffer<tensor<2x3xf32>>

@@ -56,7 +56,7 @@ TEST(InspectTest, ShowsThePartsOfVariables) {
   const absl::StatusOr<Plan> plan = CutPlan({2, 3}, Device::Cpu()).Make();
   ASSERT_TRUE(plan.ok()) << plan.status();
   const std::string text = *tools::InspectText(*plan);
-  EXPECT_THAT(text, ContainsRegex("heads +f32\\[8,144\\] +4.5 KiB  cpu:0  parts of 1.5 KiB  trainable"));
+  EXPECT_THAT(text, ContainsRegex("heads +f32\\[8,144\\] +4.61 kB  cpu:0  parts of 1.54 kB  trainable"));
   EXPECT_THAT(text, ContainsRegex("whole +f32\\[5\\] +20 B  cpu:0  trainable"));
 }
 

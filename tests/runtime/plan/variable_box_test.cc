@@ -1,5 +1,5 @@
 // Parts of tensors, and the checks of the boxes of variables in plan_verifier.h.
-#include "sinter/runtime/plan/variable_box.h"
+#include "sinter/runtime/plan/mesh.h"
 
 #include <functional>
 #include <random>
@@ -74,9 +74,9 @@ TEST(VariableBoxTest, PlansDescribeTheWhole) {
   EXPECT_TRUE(info.is_cut);
   const RankMesh mesh(plan->table());
   const fb::Variable& variable = *plan->table().variables()->Get(0);
-  EXPECT_THAT(PlacesOf(BoxOf(mesh, variable, 0)), ElementsAre(4, 5, 10, 11));
-  EXPECT_THAT(PlacesOf(BoxOf(mesh, variable, 5)), ElementsAre(12, 13, 18, 19));
-  EXPECT_EQ(BoxesOf(mesh, variable).size(), 6u);
+  EXPECT_THAT(PlacesOf(PartOf(mesh, variable, 0)), ElementsAre(4, 5, 10, 11));
+  EXPECT_THAT(PlacesOf(PartOf(mesh, variable, 5)), ElementsAre(12, 13, 18, 19));
+  EXPECT_EQ(PartsOf(mesh, variable).size(), 6u);
 }
 
 struct BoxAlteration {
@@ -249,8 +249,8 @@ TEST(VariableBoxTest, DamagedPlansAreRefusedOrCover) {
     for (uint32_t v = 0; plan->table().variables() != nullptr && v < plan->table().variables()->size(); ++v) {
       const fb::Variable& variable = *plan->table().variables()->Get(v);
       int64_t elements = 0;
-      const std::vector<RankedBox> boxes = BoxesOf(mesh, variable);
-      for (const RankedBox& part : boxes) elements += part.box.num_elements();
+      const std::vector<RankedPart> boxes = PartsOf(mesh, variable);
+      for (const RankedPart& part : boxes) elements += part.box.num_elements();
       EXPECT_EQ(elements, boxes.front().box.whole_elements());
     }
     const absl::StatusOr<RankProgram> program = RankProgram::Of(plan->table(), nullptr);

@@ -1,4 +1,5 @@
-// Checkpoints of cut variables: the same file from every mesh, in one process and in several, and for every mesh.
+// Checkpoints of cut variables: the same file from every mesh, in one process and in several, and for every
+// mesh.
 #include <cstdlib>
 #include <functional>
 #include <mutex>
@@ -75,7 +76,7 @@ class CutCheckpointTest : public ::testing::Test {
   std::string File(const std::string& name) const { return folder_.File(name); }
 
   const ScratchFolder folder_;
-  std::vector<std::string> values_;  // Of the saved variables.
+  std::vector<std::string> values_;  // Bytes of the saved variables.
   std::string one_;                  // The file of one device.
 };
 

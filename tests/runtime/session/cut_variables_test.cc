@@ -8,7 +8,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sinter/runtime/host/half.h"
+#include "sinter/runtime/session/checkpoint.h"
 #include "sinter/runtime/session/session.h"
+#include "sinter/tests/data/scratch_folder.h"
 #include "sinter/tests/runtime/cut_plans.h"
 #include "sinter/tests/runtime/fake_gpu.h"
 #include "sinter/tests/runtime/world_threads.h"
@@ -184,6 +186,31 @@ TEST_F(CutVariablesTest, ReadsAreCallsOfAllProcesses) {
     return status.ok() ? session.ReadVariable("whole").status() : status;
   });
   EXPECT_EQ(parts[0], "");
+}
+
+// The others do not wait for a process whose device fails.
+TEST_F(CutVariablesTest, AProcessWhoseDeviceFailsTellsTheOthers) {
+  TestPlan plan;  // Has no exchanges: fake GPUs of two processes have none.
+  plan.UseDevices({Device::Gpu()});
+  plan.UseMesh({{"data", 2}});
+  AddCutVariable(plan, "rows", DType::kF32, {12, 10}, {6, 10}, {{12, 6, 0, {6}}, {10, 10}},
+                 fb::InitializerKind::Normal);
+  const ScratchFolder folder;
+  const std::string path = folder.File("w");
+  RunInWorld(2, [&](World& world) {
+    FakeGpus gpus;
+    absl::StatusOr<Session> session = gpus.MakeSession(plan, {.threads = 1, .world = &world});
+    ASSERT_TRUE(session.ok()) << session.status();
+    ASSERT_TRUE(SaveCheckpoint(*session, path).ok());
+    if (world.rank() == 1) gpus[0].Break(absl::InternalError("the bus is gone"));
+    const std::string read = MessageOf(session->ReadVariable("rows").status()),
+                      saved = MessageOf(SaveCheckpoint(*session, path));
+    EXPECT_EQ(read, world.rank() == 1 ? "the bus is gone"
+                                      : "rank 1 fails at reading variable \"rows\": the bus is gone");
+    EXPECT_EQ(saved, world.rank() == 1 ? "the bus is gone"
+                                       : "rank 1 fails at writing a checkpoint: the bus is gone");
+  });
+  EXPECT_THAT(folder.List(), ::testing::ElementsAre("w"));
 }
 
 TEST_F(CutVariablesTest, AProcessThatCannotReadTellsTheOthers) {

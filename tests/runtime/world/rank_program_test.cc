@@ -1,6 +1,7 @@
 // Sessions of plans with a mesh: all ranks in one process, and some ranks in each of several.
 #include "sinter/runtime/world/rank_program.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -14,7 +15,9 @@
 #include "sinter/runtime/plan/plan_devices.h"
 #include "sinter/runtime/session/checkpoint.h"
 #include "sinter/runtime/session/session.h"
+#include "sinter/runtime/tensor/initializer.h"
 #include "sinter/tests/data/scratch_folder.h"
+#include "sinter/tests/runtime/cut_plans.h"
 #include "sinter/tests/runtime/fake_gpu.h"
 #include "sinter/tests/runtime/mesh_plans.h"
 #include "sinter/tests/runtime/world_threads.h"
@@ -317,6 +320,32 @@ TEST_F(RankProgramTest, OneRankOfManyLoadsQuickly) {
   };
   EXPECT_TRUE(bytes_of({4, 4}, 7));
   EXPECT_TRUE(bytes_of({128, 8}, 517));
+}
+
+// One of 1024 ranks of a variable of 64 GiB: nobody has memory for the whole.
+TEST_F(RankProgramTest, OneRankOfManyMakesItsPartAlone) {
+  constexpr int64_t kRows = 4096, kColumns = int64_t{1} << 22, kRanks = 1024, kPart = kColumns / kRanks;
+  TestPlan table;
+  table.UseMesh({{"data", 2}, {"tensor", kRanks / 2}});
+  AddCutVariable(table, "w", DType::kF32, {kRows, kColumns}, {kRows, kPart},
+                 {{kRows, kRows}, {kColumns, kPart, 0, {kColumns / 2, kPart}}}, fb::InitializerKind::Normal);
+  LonelyWorld world(/*rank=*/517, kRanks);
+  const absl::StatusOr<Session> session = table.MakeSession({.threads = 1, .world = &world});
+  ASSERT_TRUE(session.ok()) << session.status();
+  EXPECT_EQ(session->memory().variables, kRows * kPart * 4);
+  const absl::StatusOr<std::vector<VariablePart>> parts = session->ReadParts("w");
+  ASSERT_TRUE(parts.ok()) << parts.status();
+  ASSERT_EQ(parts->size(), 1u);
+  EXPECT_EQ((*parts)[0].rank, 517);
+  const InitialValues values = {.kind = InitialValues::Kind::kNormal, .a = 0, .b = 1, .seed = 7};
+  for (const int64_t row : {int64_t{0}, int64_t{1}, kRows - 1}) {
+    std::vector<float> expected(kPart);
+    ASSERT_TRUE(FillInitialElements(values, DType::kF32, row * kColumns + 517 * kPart, kPart, expected.data(),
+                                    ThreadPool(1))
+                    .ok());
+    const auto own = (*(*parts)[0].value.Span<float>()).subspan(static_cast<size_t>(row * kPart), kPart);
+    EXPECT_TRUE(std::ranges::equal(own, expected)) << "row " << row;
+  }
 }
 
 }  // namespace
