@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "sinter/runtime/host/cpu_features.h"
 #include "sinter/runtime/host/round_up.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/plan/plan_devices.h"
@@ -27,6 +28,8 @@ uint32_t AddBuffer(fb::FunctionT& function, fb::BufferT buffer) {
   return static_cast<uint32_t>(function.buffers.size() - 1);
 }
 
+absl::string_view Text(std::string_view text) { return {text.data(), text.size()}; }
+
 double Flops(double a, double b, double c) { return 2 * a * b * c; }
 
 // Workspace of a convolution in layout nchw16n.
@@ -46,6 +49,12 @@ HandmadePlan::HandmadePlan(const std::vector<Device>& devices, const std::string
   table_.name = name;
   table_.content_hash.resize(32);
   for (const Device device : devices) table_.devices.push_back(MakeDeviceName(device));
+  // Kernels for CPUs use the instructions of their plan's target: those that a plan for this CPU would have.
+  table_.target = std::make_unique<fb::TargetT>();
+  table_.target->triple = absl::StrCat(Text(RunningArchitecture()), "-unknown-linux-gnu");
+  for (const std::string_view feature : {"avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"}) {
+    if (RunningCpuHas(feature)) table_.target->features.emplace_back(feature);
+  }
 }
 
 fb::FunctionT& HandmadePlan::AddFunction(const std::string& name) {

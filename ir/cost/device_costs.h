@@ -39,7 +39,8 @@ struct ContractionPrice {
   double seconds = 0;
   // True if the table has no sample of this kind, so the contraction has the price of a product of its sizes.
   bool is_as_product = false;
-  double share = 1;  // Part of the device that it keeps busy: its roof's part of its time.
+  // Part of the device that other steps cannot use meanwhile: half, and half of its roof's part of its time.
+  double share = 1;
 };
 
 struct ExchangePrice {
@@ -58,8 +59,7 @@ class DeviceCosts {
   const LaunchCosts& launch() const { return table_.launch; }
 
   double Seconds(const KernelWork& kernel) const;
-  // The part of the device that it keeps busy: that of its roof in its time, or that of its threads among those
-  // that reach the bandwidth.
+  // As ContractionPrice::share; a kernel's threads count too, as part of those that reach the bandwidth.
   double Share(const KernelWork& kernel) const;
   // Of moving so many bytes, read plus written, without the time of a launch.
   double Bandwidth(double bytes) const;

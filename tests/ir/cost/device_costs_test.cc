@@ -70,12 +70,12 @@ TEST(DeviceCostsTest, AKernelTakesItsBytesOrItsFlops) {
 
 TEST(DeviceCostsTest, ASmallKernelLeavesRoomForOthers) {
   const DeviceCosts costs(Table());
-  EXPECT_NEAR(costs.Share(KernelWork{.bytes = 1e8, .threads = 100}), 0.1, 1e-6);
-  EXPECT_NEAR(costs.Share(KernelWork{.bytes = 1e8, .threads = 500}), 0.5, 1e-6);
+  EXPECT_NEAR(costs.Share(KernelWork{.bytes = 1e8, .threads = 100}), 0.55, 1e-6);
+  EXPECT_NEAR(costs.Share(KernelWork{.bytes = 1e8, .threads = 500}), 0.75, 1e-6);
   EXPECT_EQ(costs.Share(KernelWork{.bytes = 1e8}), 1) << "threads are no limit";
   CostTable slow = Table();
   slow.contractions[0].seconds = 1e-3;  // 4.9 us at the rate of the other sample.
-  EXPECT_NEAR(DeviceCosts(slow).Price(Product(Arithmetic::kF32, 64, 64, 64))->share, 4.9e-3, 1e-4);
+  EXPECT_NEAR(DeviceCosts(slow).Price(Product(Arithmetic::kF32, 64, 64, 64))->share, 0.5 + 2.45e-3, 1e-4);
   EXPECT_EQ(costs.Price(Product(Arithmetic::kF32, 2048, 2048, 2048))->share, 1);
 }
 
