@@ -319,7 +319,8 @@ CompileOptions OptionsOf(const MeshCase& mesh) {
 
 std::string TrainingSetup::text() const {
   return absl::StrCat(model, " of ", std::string(DTypeName(dtype)), ", batch ", batch, " x ", parts, ", ",
-                      optimizer, ", dropout ", dropout, ", ", parts_of_batch_norm, " parts of batch norm");
+                      optimizer, ", dropout ", dropout, ", ", parts_of_batch_norm, " parts of batch norm, ",
+                      evaluates ? "with" : "without", " evaluation, ", steps, " steps");
 }
 
 std::vector<std::string> OptimizerNames() {
