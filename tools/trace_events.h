@@ -3,7 +3,7 @@
 //   TraceEvents trace;
 //   trace.NameProcess(0, "lenet, train");
 //   trace.NameThread(0, 1, "gpu:0");
-//   trace.Add({.name = "matmul", .category = "matmul", .thread = 1, .begin_seconds = 0, .seconds = 1e-5}, {{"step", 3}});
+//   trace.Add({.name = "matmul", .category = "matmul", .thread = 1, .seconds = 1e-5}, {{"step", 3}});
 //   file.Write(trace.Text());
 //
 // Format: Google, "Trace Event Format", complete events. Times are in microseconds.

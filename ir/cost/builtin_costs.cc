@@ -54,11 +54,11 @@ ContractionSample Attention(ContractionKind kind, int64_t batch, int64_t tokens,
 }
 
 // A product in bf16 that a training step of GPT-2 contains takes 1.15 times as long as alone: at 690 to 700 W
-// the GPU runs at 1.44 to 1.55 of 1.98 GHz (docs/benchmarks.md). All products of the step take 37 ms in it, and
-// 32 by their rates alone (docs/performance-notes.md). The table has the times of a step.
+// the GPU runs at 1.44 to 1.55 of 1.98 GHz (docs/benchmarks.md). All products of the step take 37 ms in it,
+// and 32 by their rates alone (docs/performance-notes.md). The table has the times of a step.
 constexpr double kSustained = 37.0 / 32.0;
 
-// Products, convolutions and attention on an H100 or H200, both SXM: they have the same multiprocessors.
+// Products and attention on an H100 or H200, both SXM: they have the same multiprocessors.
 std::vector<ContractionSample> HopperContractions() {
   using enum Layout;
   std::vector<ContractionSample> samples;
@@ -69,8 +69,8 @@ std::vector<ContractionSample> HopperContractions() {
   samples.push_back(Product(kBf16, {768, 768, 32768}, 59 * kSustained, kTransposedA));
   samples.push_back(Product(kBf16, {768, 3072, 32768}, 199 * kSustained, kTransposedA));
   samples.push_back(Product(kBf16, {3072, 768, 32768}, 197 * kSustained, kTransposedA));
-  // The same page, "Matmuls of a hundred rows in tf32": cuBLASLt in a graph over six sets of weights. The update
-  // of the weights took 14.3 us in a step, with its addend of 16 MB, which is priced apart.
+  // The same page, "Matmuls of a hundred rows in tf32": cuBLASLt in a graph over six sets of weights. The
+  // update of the weights took 14.3 us in a step, with its addend of 16 MB, which is priced apart.
   samples.push_back(Product(kTf32, {100, 2000, 2000}, 13.5));
   samples.push_back(Product(kTf32, {100, 2000, 2000}, 10.4, kTransposedB));
   samples.push_back(Product(kTf32, {2000, 2000, 100}, 14.3 - 3.0, kTransposedA));
@@ -81,20 +81,26 @@ std::vector<ContractionSample> HopperContractions() {
   // Fitted to `mlp6` in ieee, docs/benchmarks.md: a step of 0.448 ms, most of it 13 products of 0.8 GFLOP.
   for (const Layout layout : {kPlain, kTransposedA, kTransposedB}) {
     const bool is_update = layout == kTransposedA;
-    samples.push_back(Product(kF32, {is_update ? 2000 : 100, 2000, is_update ? 100 : 2000}, 30, layout));
+    samples.push_back(Product(kF32, {is_update ? 2000 : 100, 2000, is_update ? 100 : 2000}, 34, layout));
   }
   // Three products of bf16 for one of f32, at the sustained rate of bf16.
   samples.push_back(Product(kBf16x3, {8192, 8192, 8192}, 3 * 1099.5 / 660 * 1000));
-  // No measurement: NVIDIA's data sheet of the H100 SXM, 67 TFLOP/s by tensor cores, at the part that f32 reaches
-  // of its 67; f16 like bf16.
+  // No measurement: NVIDIA's data sheet of the H100 SXM, 67 TFLOP/s by tensor cores, at the part that f32
+  // reaches of its 67; f16 like bf16.
   samples.push_back(Product(kF64, {8192, 8192, 8192}, 21500));
   samples.push_back(Product(kF16, {32768, 3072, 768}, 203 * kSustained));
   // docs/benchmarks.md: in a step of 59.5 ms, 12 times attention 2.3 ms and its gradient 9.5, and
   // docs/performance-notes.md: 2.0 and 8.9 in another; the means. cuDNN, in order.
   samples.push_back(Attention(kAttention, 384, 1024, 64, 2, 2.03e8, 2150.0 / 12));
   samples.push_back(Attention(kAttentionGrad, 384, 1024, 64, 5, 4.06e8, 9200.0 / 12));
-  // docs/performance-notes.md, "ResNet-50 on a GPU": cuDNN's first engines in nhwc, 256 images; the first layer
-  // as blocks of 2 x 2 pixels.
+  return samples;
+}
+
+// Convolutions by cuDNN, on the same GPUs.
+std::vector<ContractionSample> HopperConvolutions() {
+  std::vector<ContractionSample> samples;
+  // docs/performance-notes.md, "ResNet-50 on a GPU": cuDNN's first engines in nhwc, 256 images; the first
+  // layer as blocks of 2 x 2 pixels.
   samples.push_back(Convolution(kConvForward, kBf16, {802816, 256, 64}, 1, 513.8e6, 179));
   samples.push_back(Convolution(kConvForward, kBf16, {802816, 128, 256}, 1, 616.6e6, 171));
   samples.push_back(Convolution(kConvForward, kBf16, {3211264, 64, 256}, 16, 519.4e6, 650));
@@ -102,9 +108,9 @@ std::vector<ContractionSample> HopperContractions() {
   samples.push_back(Convolution(kConvInputGrad, kBf16, {12544, 512, 4608}, 9, 30.4e6, 74));
   samples.push_back(Convolution(kConvWeightGrad, kBf16, {12544, 512, 2048}, 1, 66.3e6, 38));
   samples.push_back(Convolution(kConvWeightGrad, kBf16, {3211264, 64, 256}, 16, 519.4e6, 930));
-  // The same section has the sums over the 52 others: 4.2, 4.3 and 4.0 ms, 1.14, 1.17 and 1.09 times the 3.67 of
-  // the longer of their bytes at 3.9 TB/s and their flops at 800 TFLOP/s. So these times are no measurements of
-  // one convolution each.
+  // The same section has the sums over the 52 others: 4.2, 4.3 and 4.0 ms, 1.14, 1.17 and 1.09 times the 3.67
+  // of the longer of their bytes at 3.9 TB/s and their flops at 800 TFLOP/s. So these times are no
+  // measurements of one convolution each.
   struct Typical {
     Sizes sizes;
     int64_t window;
@@ -122,8 +128,8 @@ std::vector<ContractionSample> HopperContractions() {
       samples.push_back(s);
     }
   }
-  // The same page, "Convolutions of few channels on a GPU", ieee: 256 images of 28 x 28; the weight gradient with
-  // the engine that is used.
+  // The same page, "Convolutions of few channels on a GPU", ieee: 256 images of 28 x 28; the weight gradient
+  // with the engine that is used.
   samples.push_back(Convolution(kConvForward, kF32, {173056, 20, 9}, 9, 14.65e6, 21));
   samples.push_back(Convolution(kConvForward, kF32, {20736, 50, 500}, 25, 7.71e6, 58));
   samples.push_back(Convolution(kConvInputGrad, kF32, {20736, 50, 500}, 25, 7.71e6, 167));
@@ -145,13 +151,15 @@ std::vector<ExchangeSample> HopperExchanges() {
 
 CostTable H200() {
   CostTable table = {.device = "NVIDIA H200 (built in)", .driver = "580.159.04", .nccl = "2"};
-  // docs/performance-notes.md, "Parallel steps on a GPU": 27 kernels of 1 us take 43.6 us in sequence. "Chunked
-  // columns": 528 blocks of 256 threads reach 4.2 TB/s. docs/benchmarks.md, "On several GPUs": an exchange of 0.90 ms and compute of 2.03 take 2.29 together, so compute goes on at 0.71.
-  table.launch = {0.6 * kMicro, 1.0 * kMicro, 3.2e7, 0.71};
+  // docs/performance-notes.md, "Parallel steps on a GPU": 27 kernels of 1 us take 43.6 us in sequence.
+  // "Columns summed in the pass over rows": 264 blocks of 256 threads move 2.16 GB in 0.548 ms.
+  // docs/benchmarks.md, "On several GPUs": an exchange of 0.90 ms and compute of 2.03 take 2.29 together, so
+  // compute goes on at 0.71.
+  table.launch = {0.6 * kMicro, 1.0 * kMicro, 6e7, 0.71};
   // docs/benchmarks.md: ResNet-50's peak of 10.13 GiB, less 10.115 of arena and variables.
   table.library_bytes = 16 * kMebi;
-  // docs/benchmarks.md: softmax and norm of 134 MB; a copy of 1 GiB in Sinter. Below that L2: a matmul's 16 MB of
-  // weights take 4 us from memory and 3 from L2 (docs/performance-notes.md).
+  // docs/benchmarks.md: softmax and norm of 134 MB; a copy of 1 GiB in Sinter. Below that L2: a matmul's 16
+  // MB of weights take 4 us from memory and 3 from L2 (docs/performance-notes.md).
   table.bandwidth = {{16e6, 5.3e12}, {134e6, 3.74e12}, {kGibi, 4.1e12}};
   table.rates = {
       // docs/performance-notes.md, "GPUs".
@@ -165,9 +173,12 @@ CostTable H200() {
       {"matmul_tf32", 25 * kTera},
   };
   table.contractions = HopperContractions();
+  const std::vector<ContractionSample> convolutions = HopperConvolutions();
+  table.contractions.insert(table.contractions.end(), convolutions.begin(), convolutions.end());
   table.exchanges = HopperExchanges();
-  // Fitted to the exchanges above: 1 MiB in 22.5 us with 6 hops, and 345 GB/s beyond 256 MiB. Between nodes: one
-  // network card of 400 Gbit/s for each GPU, NVIDIA's data sheet of the DGX H200, at 90 %; its times are a guess.
+  // Fitted to the exchanges above: 1 MiB in 22.5 us with 6 hops, and 345 GB/s beyond 256 MiB. Between nodes:
+  // one network card of 400 Gbit/s for each GPU, NVIDIA's data sheet of the DGX H200, at 90 %; its times are
+  // a guess.
   table.links = {{8, 12 * kMicro, 1 * kMicro, 345 * kGiga}, {0, 20 * kMicro, 5 * kMicro, 45 * kGiga}};
   return table;
 }
@@ -182,15 +193,16 @@ CostTable H100() {
   return table;
 }
 
-// Two cores of an AMD EPYC with AVX-512: docs/performance-notes.md, "Our own matmuls and convolutions on a CPU",
-// with two threads; docs/benchmarks.md, figures of 2026-11-21 on an AMD EPYC.
+// Two cores of an AMD EPYC with AVX-512: docs/performance-notes.md, "Our own matmuls and convolutions on a
+// CPU", with two threads; docs/benchmarks.md, figures of 2026-11-21 on an AMD EPYC.
 CostTable Cpu() {
   CostTable table = {.device = "two cores of an AMD EPYC (built in)", .driver = "-", .nccl = "-"};
   table.launch = {0, 1 * kMicro, 0, 1};
   // Reads of two cores in L1, L2, L3 and memory; memcpy of two threads beyond.
   table.bandwidth = {{32e3, 800 * kGiga}, {768e3, 400 * kGiga}, {16e6, 180 * kGiga}, {128e6, 28 * kGiga}};
   // Twice the chain of 8 ops on 2^24 floats: 8.09 ms for 75 vector instructions of 16 floats.
-  table.rates = {{"", 100 * kGiga}};
+  // Pools: all four of LeNet's, 8.5 MFLOP in 1.31 ms, measured on 2026-11-23 by `sinter profile`.
+  table.rates = {{"", 100 * kGiga}, {"pool", 6.5 * kGiga}};
   table.contractions = {
       Product(kF32, {100, 2000, 2000}, 0.8e9 / 446e9 * 1e6),
       Product(kF32, {100, 2000, 2000}, 0.8e9 / 410e9 * 1e6, Layout::kTransposedB),

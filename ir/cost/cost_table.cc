@@ -128,7 +128,7 @@ class Reader {
         "\"", kind, "\" is no entry; there are launch, memory, bandwidth, rate, contraction, exchange, link");
   }
 
-  // What the whole lacks.
+  // Returns what the whole lacks; empty if nothing is missing.
   std::string Finish() const {
     if (!has_launch_) return R"(it has no "launch")";
     if (table_.bandwidth.empty()) return R"(it has no "bandwidth")";
@@ -213,7 +213,7 @@ class Reader {
 
   CostTable table_;
   bool has_launch_ = false, has_memory_ = false;
-  std::set<Key> keys_;  // Of the entries so far.
+  std::set<Key> keys_;  // Keys of the entries so far.
 };
 
 // Returns null, and says why, if the line is no JSON or an object repeats a member.

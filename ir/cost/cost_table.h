@@ -6,15 +6,16 @@
 // The text has one JSON object a line. The first line names the machine; all figures hold for this device,
 // driver and communication library alone:
 //
-//   {"format": "sinter costs", "version": 1, "device": "NVIDIA H200", "driver": "580.159.04", "nccl": "2.27"}
-//   {"launch": {"gap_us": 0.6, "kernel_us": 1, "thread_bytes_per_second": 1.6e7, "beside_exchange": 0.71}}
-//   {"memory": {"library_bytes": 204010946}}
+//   {"format": "sinter costs", "version": 1, "device": "NVIDIA H200", "driver": "580", "nccl": "2.27"}
+//   {"launch": {"gap_us": 0.6, "kernel_us": 1, "thread_bytes_per_second": 6e7, "beside_exchange": 0.7}}
+//   {"memory": {"library_bytes": 16777216}}
 //   {"bandwidth": {"bytes": 1073741824, "bytes_per_second": 4.1e12}}
 //   {"rate": {"kernel": "conv2d", "flops_per_second": 4.5e13}}
-//   {"contraction": {"kind": "product", "type": "bf16", "layout": "nn", "batch": 1, "m": 768, "n": 768, "k": 768,
-//     "window": 1, "flops": 905969664, "bytes": 3538944, "us": 5}}                                (on one line in a file)
 //   {"exchange": {"kind": "all_reduce", "ranks": 2, "bytes": 1048576, "us": 22.5}}
 //   {"link": {"ranks": 8, "start_us": 12, "hop_us": 1, "bytes_per_second": 3.45e11}}
+//   {"contraction": {"kind": "product", "type": "bf16", "layout": "nn", "batch": 1, "m": 768, ...
+//
+// where a contraction goes on with n, k, window, flops, bytes and us, as in ContractionSample.
 //
 // `sinter measure` writes such a file. device_costs.h has the use of each figure.
 #ifndef SINTER_IR_COST_COST_TABLE_H_
@@ -32,7 +33,7 @@ namespace sinter::cost {
 // Seconds, bytes, bytes a second and flops a second; the text has microseconds where a name ends in _us.
 struct LaunchCosts {
   double gap = 0;     // From the end of a step to the start of the next one that needs it.
-  double kernel = 0;  // Of a kernel that has nothing to do.
+  double kernel = 0;  // Time of a kernel that has nothing to do.
   // Bytes a second that one thread can have under way; a kernel of few threads does not reach the bandwidth.
   // 0: threads are no limit.
   double thread_bandwidth = 0;
@@ -41,7 +42,7 @@ struct LaunchCosts {
 };
 
 struct BandwidthSample {
-  double bytes = 0;  // That a kernel reads and writes: small ones stay in a cache.
+  double bytes = 0;  // Bytes that a kernel reads and writes: few stay in a cache.
   double bytes_per_second = 0;
 };
 

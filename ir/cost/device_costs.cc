@@ -16,7 +16,8 @@ constexpr double kLayoutDistance = 1;
 // Smaller contractions leave multiprocessors to other steps (runtime/execute/step_dependencies.cc).
 constexpr double kFlopsThatFillADevice = 5e9;
 // No step leaves more than half of a device to others: side by side steps gain 8 to 11 % in mlp6, lenet and
-// char_gpt (docs/performance-notes.md, "Parallel steps on a GPU"), about half of what their roofs would allow.
+// char_gpt (docs/performance-notes.md, "Parallel steps on a GPU"), about half of what their roofs would
+// allow.
 double ShareOf(double busy) { return 0.5 + 0.5 * std::clamp(busy, 0.0, 1.0); }
 
 absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
@@ -92,7 +93,7 @@ double DeviceCosts::Bandwidth(double bytes) const {
 }
 
 double DeviceCosts::RateOf(std::string_view kernel) const {
-  const KernelRate* best = nullptr;  // That with the longest name.
+  const KernelRate* best = nullptr;  // The rate with the longest name.
   for (const KernelRate& rate : table_.rates) {
     if (!kernel.starts_with(rate.kernel)) continue;
     if (best == nullptr || rate.kernel.size() > best->kernel.size()) best = &rate;

@@ -10,20 +10,20 @@
 // under way together.
 //
 // A contraction takes the same with the highest rate of its arithmetic in the table, times a factor: the
-// samples' factors, weighted by the inverse fourth power of their distance (Shepard 1968). The distance is the
-// Euclidean one of the logarithms of batch, m, n, k and window. So a sample's own shape has its time.
+// samples' factors, weighted by the inverse fourth power of their distance (Shepard 1968). The distance is
+// the Euclidean one of the logarithms of batch, m, n, k and window. So a sample's own shape has its time.
 //
 // An exchange within a node takes the time of the samples of its kind and number of ranks, interpolated on
 // logarithmic scales. Otherwise it takes T = start + hops * hop + part * bytes / bandwidth, with for n ranks
 //
-//   all_reduce                   hops 2 (n - 1), part 2 (n - 1) / n; or 2 log2 n and 2 (a tree) if it is faster
-//   all_gather, reduce_scatter   hops n - 1, part (n - 1) / n; all_to_all alike
-//   broadcast, reduce            hops log2 n, part 1
-//   send_recv, ring_shift        hops 1, part 1
+//   all_reduce                  hops 2 (n - 1), part 2 (n - 1) / n; or 2 log2 n and 2 (a tree) if faster
+//   all_gather, reduce_scatter  hops n - 1, part (n - 1) / n; all_to_all alike
+//   broadcast, reduce           hops log2 n, part 1
+//   send_recv, ring_shift       hops 1, part 1
 //
-// (Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication Operations in MPICH", 2005). A hop
-// between nodes takes the other link's time, and the bandwidth is that of all links between nodes that the
-// members on one node have, at most that of the link within a node.
+// (Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication Operations in MPICH", 2005). A
+// hop between nodes takes the other link's time, and the bandwidth is that of all links between nodes that
+// the members on one node have, at most that of the link within a node.
 #ifndef SINTER_IR_COST_DEVICE_COSTS_H_
 #define SINTER_IR_COST_DEVICE_COSTS_H_
 
@@ -61,7 +61,7 @@ class DeviceCosts {
   double Seconds(const KernelWork& kernel) const;
   // As ContractionPrice::share; a kernel's threads count too, as part of those that reach the bandwidth.
   double Share(const KernelWork& kernel) const;
-  // Of moving so many bytes, read plus written, without the time of a launch.
+  // Returns the bytes a second at which so many bytes, read plus written, move, without a launch.
   double Bandwidth(double bytes) const;
 
   // NotFound: the table has no contraction in this arithmetic.

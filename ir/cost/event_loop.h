@@ -4,9 +4,9 @@
 //   if (absl::Status status = loop.Run(); !status.ok()) return status;
 //   const std::vector<StepTimes> times = loop.TakeTimes(/*rank=*/3);
 //
-// Simulate (simulation.h) is the way in. Events of equal times happen in the order in which they were made, so
-// the same simulation has the same events. Steps and transfers have work left and a speed: a change of speed
-// replaces their last event.
+// Simulate (simulation.h) is the way in. Events of equal times happen in the order in which they were made,
+// so the same simulation has the same events. Steps and transfers have work left and a speed: a change of
+// speed replaces their last event.
 #ifndef SINTER_IR_COST_EVENT_LOOP_H_
 #define SINTER_IR_COST_EVENT_LOOP_H_
 
@@ -37,9 +37,9 @@ class EventLoop {
     double time;
     uint64_t number;
     Kind kind;
-    uint32_t rank;     // Of a step.
+    uint32_t rank;     // The rank of a step.
     uint32_t item;     // A lane of the rank, or an instance of an exchange.
-    uint32_t version;  // Of the item when the event was made.
+    uint32_t version;  // The item's version when the event was made.
 
     bool operator>(const Event& other) const {
       return time != other.time ? time > other.time : number > other.number;
@@ -66,7 +66,7 @@ class EventLoop {
     std::vector<uint32_t> running;  // Lanes with a step that is no exchange, in the order of their starts.
     size_t left = 0;                // Steps that have not ended.
   };
-  // What the ranks of a program share.
+  // The order that the ranks of a program share.
   struct ProgramOrder {
     std::vector<std::vector<uint32_t>> lanes;      // The steps of each lane.
     std::vector<std::vector<uint32_t>> followers;  // By step: steps that wait for it.

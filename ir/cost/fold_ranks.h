@@ -1,12 +1,12 @@
 // FoldRanks: a simulation of one rank for each set of ranks that cannot differ.
 //
 //   const FoldedRanks folded = FoldRanks(simulation);
-//   folded.count[0]                                       // Ranks that rank 0 of folded.simulation stands for.
+//   folded.count[0]                        // Ranks that rank 0 of folded.simulation stands for.
 //
-// Ranks are equal if they have the same program and slowdown, and if their groups have equally many members of
-// each set of equal ranks, in each partition. This is the coarsest equitable partition of the ranks (colour
-// refinement). Equal ranks then do the same at the same time: ports belong to ranks, so nothing is shared
-// unevenly.
+// Ranks are equal if they have the same program and slowdown, and if their groups have equally many members
+// of each set of equal ranks, in each partition. This is the coarsest equitable partition of the ranks
+// (colour refinement). Equal ranks then do the same at the same time: ports belong to ranks, so nothing is
+// shared unevenly.
 #ifndef SINTER_IR_COST_FOLD_RANKS_H_
 #define SINTER_IR_COST_FOLD_RANKS_H_
 

@@ -8,10 +8,11 @@
 //   s.programs[0].steps.push_back({.after = {0}, .exchange = 0});
 //   SINTER_ASSIGN_OR_RETURN(const SimulationResult result, Simulate(s));       // 1.11 ms
 //
-// A step starts when its lane has finished the steps before it and the steps that it names have ended. Of steps
-// of one rank that run together, a later one has the part of the device that the earlier ones do not use. An
-// exchange starts when the steps of all members have started, and ends for all members at once. It takes its
-// latency, and then its transfer: exchanges that use a port at the same time share it fairly (max-min).
+// A step starts when its lane has finished the steps before it and the steps that it names have ended. Of
+// steps of one rank that run together, a later one has the part of the device that the earlier ones do not
+// use. An exchange starts when the steps of all members have started, and ends for all members at once. It
+// takes its latency, and then its transfer: exchanges that use a port at the same time share it fairly
+// (max-min).
 #ifndef SINTER_IR_COST_SIMULATION_H_
 #define SINTER_IR_COST_SIMULATION_H_
 
@@ -76,8 +77,8 @@ struct Simulation {
 };
 
 struct SimulationOptions {
-  // Each step of each rank takes 1 + jitter * x times as long, with x exponentially distributed, of mean 1, and
-  // drawn from the seed, the rank and the step. Above 0 no rank equals another.
+  // Each step of each rank takes 1 + jitter * x times as long, with x exponentially distributed, of mean 1,
+  // and drawn from the seed, the rank and the step. Above 0 no rank equals another.
   double jitter = 0;
   uint64_t seed = 0;
   // Simulates equal ranks once (fold_ranks.h). The times are the same.

@@ -34,9 +34,10 @@ enum class Layout : uint8_t { kPlain, kTransposedA, kTransposedB, kTransposedBot
 inline constexpr int kLayouts = 4;
 
 // A matmul, convolution or attention: work whose time its multiplications bound if it is large.
-// Product: `batch` products of [m, k] and [k, n]. Convolution: the forward product of images and weights, so m
-// is the pixels of all results, n the channels of the result, k the elements of a window of one group; batch
-// is the number of groups. Attention: batch is examples times heads, m queries, n keys, k the width of a head.
+// Product: `batch` products of [m, k] and [k, n]. Convolution: the forward product of images and weights, so
+// m is the pixels of all results, n the channels of the result, k the elements of a window of one group;
+// batch is the number of groups. Attention: batch is examples times heads, m queries, n keys, k the width of
+// a head.
 struct Contraction {
   ContractionKind kind = ContractionKind::kProduct;
   Arithmetic arithmetic = Arithmetic::kF32;
@@ -53,7 +54,7 @@ struct Contraction {
 struct KernelWork {
   std::string_view name = {};  // The kernel's symbol: hand-written kernels have rates of their own.
   double flops = 0, bytes = 0;
-  int64_t threads = 0;  // That the kernel starts; 0 if they are no limit, as on a CPU.
+  int64_t threads = 0;  // Threads that the kernel starts; 0 if they are no limit, as on a CPU.
 };
 
 enum class ExchangeKind : uint8_t {
@@ -75,7 +76,7 @@ struct ExchangeWork {
   double bytes = 0;
 };
 
-// Where the members of an exchange are. Ranks [0, ranks_per_node) are on the first node, and so on.
+// The place of the members of an exchange. Ranks [0, ranks_per_node) are on the first node, and so on.
 struct GroupPlace {
   uint32_t ranks = 1;
   uint32_t nodes = 1;

@@ -8,6 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sinter/ir/cost/builtin_costs.h"
+#include "sinter/runtime/plan/collective.h"
 #include "sinter/tests/data/scratch_folder.h"
 #include "sinter/tests/runtime/mesh_plans.h"
 #include "sinter/tests/runtime/test_plan.h"
@@ -46,8 +47,8 @@ void SetWork(fb::StepT& step, double megabytes, uint32_t location) {
   step.locations = {location + 1};  // After the location of TestPlan.
 }
 
-// A backward pass on a mesh `data` of two GPUs: a gradient in 4 ms, whose sum of 2 MB (2 ms) hides behind 1 ms of
-// another kernel; then the update in 3 ms.
+// A backward pass on a mesh `data` of two GPUs: a gradient in 4 ms, whose sum of 2 MB (2 ms) hides behind 1
+// ms of another kernel; then the update in 3 ms.
 TestPlan Training(uint32_t ranks = 2, fb::CollectiveKind kind = fb::CollectiveKind::AllReduce) {
   TestPlan plan;
   plan.UseDevices({Device::Gpu(0)});
@@ -170,6 +171,13 @@ TEST(PredictTest, TheGradientOfAttentionKeepsScores) {
   const absl::StatusOr<Plan> plan = made.Make();
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(tools::PredictMemory(plan->table(), 1000)[0].libraries, uint64_t{8} * 12 * 1024 * 1024 * 2);
+}
+
+TEST(PredictTest, ExchangesHaveTheNamesOfCollectives) {
+  for (int kind = 0; kind < cost::kExchangeKinds; ++kind) {
+    EXPECT_EQ(cost::NameOf(static_cast<cost::ExchangeKind>(kind)),
+              CollectiveName(static_cast<fb::CollectiveKind>(kind)));
+  }
 }
 
 TEST(PredictTest, SaysWhatAPriceLacks) {

@@ -110,6 +110,18 @@ std::vector<ConvSizes> Convolutions(const ContractionType& type, bool is_host, b
               .in_size = 13,
               .kernel = 5}};
   }
+  if (is_host && type.dtype == DType::kF32 && !quick) {
+    const std::vector<ConvSizes> small = {
+        {.batch = 4, .in_channels = 64, .out_channels = 64, .in_size = 18, .kernel = 3},
+        {.batch = 4, .in_channels = 64, .out_channels = 256, .in_size = 16, .kernel = 1},
+        {.batch = 4, .in_channels = 256, .out_channels = 64, .in_size = 16, .kernel = 1},
+        {.batch = 4, .in_channels = 128, .out_channels = 128, .in_size = 10, .kernel = 3},
+        {.batch = 4, .in_channels = 256, .out_channels = 256, .in_size = 6, .kernel = 3},
+        {.batch = 4, .in_channels = 256, .out_channels = 1024, .in_size = 4, .kernel = 1},
+        {.batch = 4, .in_channels = 512, .out_channels = 512, .in_size = 4, .kernel = 3},
+        {.batch = 4, .in_channels = 2048, .out_channels = 512, .in_size = 2, .kernel = 1}};
+    sizes.insert(sizes.end(), small.begin(), small.end());
+  }
   if (!is_host && type.dtype == DType::kBf16) {
     const int64_t n = 256;
     sizes = {{.batch = n, .in_channels = 64, .out_channels = 256, .in_size = 56, .kernel = 1},
@@ -152,7 +164,7 @@ class Measurement {
 
  private:
   struct Timed {
-    double seconds;  // Of one step.
+    double seconds;  // Time of one step.
     double bytes, flops;
   };
 
@@ -397,7 +409,7 @@ class Measurement {
       }
     }
     if (!is_host_) {
-      // Of the exchange's time, what compute gets done beside it.
+      // The part of the exchange's time that compute gets done beside it.
       const double sum = times.at(name(cost::ExchangeKind::kAllReduce, most)).seconds;
       const double computes = times.at("computes").seconds, both = 2 * times.at("both").seconds;
       table_.launch.beside_exchange =

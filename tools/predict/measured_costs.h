@@ -1,14 +1,15 @@
 // `sinter measure`: the cost table of devices of this machine.
 //
-//   SINTER_ASSIGN_OR_RETURN(const cost::CostTable table, MeasureCosts({.devices = {Device::Gpu(0)}}, std::cerr));
+//   SINTER_ASSIGN_OR_RETURN(const cost::CostTable table,
+//                           MeasureCosts({.devices = {Device::Gpu(0)}}, std::cerr));
 //   SINTER_RETURN_IF_ERROR(WriteFileAtomically("h200.costs", cost::CostsText(table)));
 //
-// Times plans of copies, matmuls, convolutions and attention (tools/handmade_plan.h) in runs without a profile,
-// one after the other, as a program runs them: on a GPU each run is a captured graph, after a warm-up. With
-// several devices also their exchanges. The first device's figures stand for all.
+// Times plans of copies, matmuls, convolutions and attention (tools/handmade_plan.h) in runs without a
+// profile, one after the other, as a program runs them: on a GPU each run is a captured graph, after a
+// warm-up. With several devices also their exchanges. The first device's figures stand for all.
 //
-// Plans need no generated code, so what only generated kernels show is taken from the built-in tables: the rates
-// of kernels (on a CPU in proportion to its matmuls), and what a GPU's thread has under way.
+// Plans need no generated code, so what only generated kernels show is taken from the built-in tables: the
+// rates of kernels (on a CPU in proportion to its matmuls), and what a GPU's thread has under way.
 #ifndef SINTER_TOOLS_PREDICT_MEASURED_COSTS_H_
 #define SINTER_TOOLS_PREDICT_MEASURED_COSTS_H_
 

@@ -42,10 +42,9 @@ absl::StatusOr<AxisSize> ParseSize(const fb::Plan& plan, const std::string& text
                                                  "\"; there are ", absl::StrJoin(names, ", ")));
 }
 
-// The sizes of these kinds' tensors do not depend on the number of members.
-bool KeepsItsSizes(fb::CollectiveKind kind) {
-  return kind == fb::CollectiveKind::AllReduce || kind == fb::CollectiveKind::Reduce ||
-         kind == fb::CollectiveKind::Broadcast || kind == fb::CollectiveKind::RingShift;
+// True if the sizes of the kind's tensors do not depend on the number of members.
+bool KeepsItsSizes(const CollectiveTraits& traits) {
+  return traits.parts == CollectiveTraits::Parts::kNone && !traits.has_equal_parts && traits.members == 0;
 }
 
 // OK if the function's steps are the same for every size of the axis.
@@ -61,7 +60,7 @@ absl::Status CheckFunction(const fb::Plan& plan, const fb::Function& function, c
   }
   for (const fb::Step* step : OrEmpty(function.steps())) {
     const fb::CollectiveStep* const body = step->body_as_CollectiveStep();
-    if (body == nullptr || KeepsItsSizes(body->kind())) continue;
+    if (body == nullptr || KeepsItsSizes(TraitsOf(body->kind()))) continue;
     if ((MaskOf(body->axes()) >> size.axis & 1) == 0) continue;
     const std::string_view name = CollectiveName(body->kind());
     return refuse(absl::StrCat("the sizes of an ", absl::string_view(name.data(), name.size()), " of ",

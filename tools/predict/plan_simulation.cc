@@ -25,7 +25,7 @@ using cost::SimulatedStep;
 
 namespace {
 
-// What a step touches on one device.
+// Returns what a step touches on one device.
 MemoryEffects EffectsOn(const fb::Function& function, const fb::Step& step, uint32_t device) {
   MemoryEffects effects;
   const auto add = [&](const flatbuffers::Vector<uint32_t>* buffers, std::vector<BufferRange>& ranges) {

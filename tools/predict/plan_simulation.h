@@ -1,13 +1,14 @@
 // The simulation of a function of a plan: its ranks, their steps with prices, and their exchanges.
 //
-//   SINTER_ASSIGN_OR_RETURN(const PlanSimulation made, PlanSimulation::Of(plan, costs, {.function = "train"}));
+//   SINTER_ASSIGN_OR_RETURN(const PlanSimulation made,
+//                           PlanSimulation::Of(plan, costs, {.function = "train"}));
 //   SINTER_ASSIGN_OR_RETURN(const cost::SimulationResult result, cost::Simulate(made.simulation()));
 //
 // A rank of the simulation is one device: device d of rank r of the plan's mesh is rank r * devices + d. Its
-// lane 0 has its exchanges. A GPU starts each other step as soon as the steps have ended whose memory the step
-// needs, so each has a lane of its own, and steps share the GPU as far as they keep it busy. A CPU computes its
-// steps one after the other on lane 0, and CPUs of one node share its cores, so that their steps take as many
-// times as long.
+// lane 0 has its exchanges. A GPU starts each other step as soon as the steps have ended whose memory the
+// step needs, so each has a lane of its own, and steps share the GPU as far as they keep it busy. A CPU
+// computes its steps one after the other on lane 0, and CPUs of one node share its cores, so that their steps
+// take as many times as long.
 #ifndef SINTER_TOOLS_PREDICT_PLAN_SIMULATION_H_
 #define SINTER_TOOLS_PREDICT_PLAN_SIMULATION_H_
 
@@ -42,14 +43,14 @@ struct DeviceProgram {
 
 class PlanSimulation {
  public:
-  // InvalidArgument: an option does not fit the plan. NotFound: there is no such function, or the table lacks a
-  // price; the message says which.
+  // InvalidArgument: an option does not fit the plan. NotFound: there is no such function, or the table lacks
+  // a price; the message says which.
   static absl::StatusOr<PlanSimulation> Of(const Plan& plan, const cost::DeviceCosts& costs,
                                            const PlanSimulationOptions& options);
 
   const cost::Simulation& simulation() const { return simulation_; }
   cost::Simulation& simulation() { return simulation_; }
-  // Of Simulation::programs.
+  // One for each of Simulation::programs.
   const std::vector<DeviceProgram>& programs() const { return programs_; }
   const std::string& function() const { return function_; }
   uint32_t ranks() const { return static_cast<uint32_t>(simulation_.program_of_rank.size()); }
@@ -64,7 +65,7 @@ class PlanSimulation {
  private:
   friend class PlanSimulationBuilder;
 
-  std::shared_ptr<const std::string> bytes_;  // Of the copy; null if there is none.
+  std::shared_ptr<const std::string> bytes_;  // The copy's bytes; null if there is none.
   const fb::Plan* table_ = nullptr;
   std::string function_;
   uint32_t ranks_per_node_ = 1;

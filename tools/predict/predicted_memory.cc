@@ -18,8 +18,8 @@ constexpr uint64_t kInputAlignment = 256;
 
 uint64_t Rounded(uint64_t bytes) { return RoundUp(bytes, kBlock); }
 
-// Bytes of the copies of the inputs that the function reads on the device. Only the bytes between the first and
-// the last one that is read are copied.
+// Bytes of the copies of the inputs that the function reads on the device. Only the bytes between the first
+// and the last one that is read are copied.
 uint64_t InputBytes(const fb::Function& function, uint32_t device) {
   std::map<uint32_t, std::pair<uint64_t, uint64_t>> hulls;  // By input.
   for (const fb::Step* step : OrEmpty(function.steps())) {

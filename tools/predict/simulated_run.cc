@@ -131,7 +131,7 @@ std::string SimulatedRunTrace(const SimulatedRun& run, int most_ranks) {
                                                : absl::StrCat(run.made.RankName(rank.rank), " and ",
                                                               rank.ranks - 1, " like it"));
     trace.NameThread(process, 0, "exchanges");
-    std::vector<double> ends;  // Of the steps in each row below.
+    std::vector<double> ends;  // Ends of the steps in each row below.
     for (size_t i = 0; i < program.steps.size(); ++i) {
       const fb::Step& step = *program.function->steps()->Get(program.steps[i]);
       const cost::StepTimes& times = rank.steps[i];

@@ -100,9 +100,14 @@ cost::KernelWork KernelOf(const fb::Plan& plan, const fb::Step& step) {
     work.name = host->symbol()->string_view();
   } else if (const fb::CatalogStep* catalog = step.body_as_CatalogStep(); catalog != nullptr) {
     work.name = catalog->kernel()->string_view();
+  } else if (step.body_type() == fb::StepBody::PoolStep) {
+    work.name = "pool";
   }
   return work;
 }
+
+// The kinds of both enumerations have equal values; tests/tools/predict_test.cc compares their names.
+static_assert(cost::kExchangeKinds == static_cast<int>(fb::CollectiveKind::MAX) + 1);
 
 }  // namespace
 

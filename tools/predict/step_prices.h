@@ -28,8 +28,8 @@ struct PricedStep {
   bool is_as_product = false;  // cost::ContractionPrice.
 };
 
-// The step must have passed plan_verifier.h, and be no exchange. NotFound: the table lacks its arithmetic; the
-// message names the step.
+// The step must have passed plan_verifier.h, and be no exchange. NotFound: the table lacks its arithmetic;
+// the message names the step.
 absl::StatusOr<PricedStep> PriceStep(const fb::Plan& plan, const fb::Step& step,
                                      const cost::DeviceCosts& costs);
 

@@ -88,8 +88,8 @@ TEST(SimulationTest, APipelineHasTheBubbleOfGPipe) {
   const double forward = 1, backward = 2;
   Simulation s;
   s.program_of_rank = All(p);
-  // Exchanges [2 * (link * m + i)]: the activation of microbatch i between stage `link` and the next; + 1: its
-  // gradient.
+  // Exchanges [2 * (link * m + i)]: the activation of microbatch i between stage `link` and the next; + 1:
+  // its gradient.
   for (uint32_t link = 0; link + 1 < p; ++link) {
     s.partitions.push_back(Partition::Of(p, {{link, link + 1}}));
     for (uint32_t i = 0; i < 2 * m; ++i) s.exchanges.push_back({link, {ExchangeCost{}}});
@@ -135,7 +135,8 @@ TEST(SimulationTest, ComputeIsSlowerDuringATransfer) {
   EXPECT_DOUBLE_EQ(ResultOf(s).seconds, 4);
 }
 
-// The first step uses 0.75; the second has half of the 0.5 that it could use, the third nothing. Then both fit.
+// The first step uses 0.75; the second has half of the 0.5 that it could use, the third nothing. Then both
+// fit.
 TEST(SimulationTest, LaterStepsHaveWhatEarlierOnesLeave) {
   RankProgram program = {.lanes = 3, .steps = {Work(1), Work(2), Work(4)}};
   for (uint32_t i = 0; i < 3; ++i) program.steps[i].lane = i;
