@@ -12,6 +12,7 @@
 #include "sinter/tests/data/scratch_folder.h"
 #include "sinter/tests/runtime/mesh_plans.h"
 #include "sinter/tests/runtime/test_plan.h"
+#include "sinter/tools/handmade_plan.h"
 #include "sinter/tools/predict/costs_source.h"
 #include "sinter/tools/predict/measured_costs.h"
 #include "sinter/tools/predict/prediction.h"
@@ -327,6 +328,43 @@ TEST(MeasureTest, MakesATableOfCpus) {
       costs.Price(cost::Contraction{.m = s.m, .n = s.n, .k = s.k, .flops = s.flops, .bytes = s.bytes})
           ->seconds,
       s.seconds, 2e-12);
+}
+
+// Plans of every kind of step pass the verifier of plans, which has the limits of a GPU's libraries.
+TEST(MeasureTest, PlansBuiltByHandAreValid) {
+  tools::HandmadePlan plan({Device::Gpu(0), Device::Gpu(1)}, "test", "steps");
+  plan.AddCopy("copy", 1 << 14, 2);
+  plan.AddMatmul("tn", {.type = {DType::kBf16}, .batch = 3, .m = 4, .n = 5, .k = 6, .transpose_a = true}, 2);
+  plan.AddMatmul("nt",
+                 {.type = {DType::kF32, fb::MathMode::Tf32}, .m = 4, .n = 5, .k = 6, .transpose_b = true}, 2);
+  for (const fb::ConvKind kind : fb::EnumValuesConvKind()) {
+    const std::string name = fb::EnumNameConvKind(kind);
+    plan.AddConv(name + " nhwc",
+                 {.type = {DType::kBf16},
+                  .kind = kind,
+                  .batch = 2,
+                  .in_channels = 8,
+                  .out_channels = 16,
+                  .in_size = 6,
+                  .kernel = 3},
+                 2);
+    plan.AddConv(
+        name + " nchw",
+        {.kind = kind, .layout = fb::ImageLayout::Nchw, .batch = 2, .in_size = 6, .kernel = 3, .stride = 2},
+        2);
+  }
+  plan.AddAttention("attention", {.batch = 2, .tokens = 128, .heads = 3}, 2);
+  plan.AddAttention("attention's gradient", {.backward = true, .batch = 2, .tokens = 128, .heads = 3}, 2);
+  const tools::MatmulSizes matmul = {.m = 8, .n = 8, .k = 8};
+  for (const fb::CollectiveKind kind :
+       {fb::CollectiveKind::AllReduce, fb::CollectiveKind::AllGather, fb::CollectiveKind::ReduceScatter}) {
+    plan.AddCollective(fb::EnumNameCollectiveKind(kind), kind, 1 << 12, 2, &matmul);
+  }
+  const absl::StatusOr<Plan> made = plan.Make();
+  ASSERT_TRUE(made.ok()) << made.status();
+  // The work that they state is what predictions read.
+  const fb::Function& copy = *made->table().functions()->Get(0);
+  EXPECT_EQ(copy.steps()->Get(0)->bytes(), 2.0 * 4 * (1 << 14));
 }
 
 TEST(MeasureTest, RefusesWrongOptions) {

@@ -397,10 +397,12 @@ class Measurement {
       for (int64_t floats = 1 << 12; floats <= most; floats <<= 2)
         plan.AddCollective(name(kind, floats), body, floats, 4);
     }
-    // Both need the same time for themselves on a GPU of today.
     const MatmulSizes matmul = {.type = {DType::kF32}, .m = 1024, .n = 1024, .k = 1024};
-    plan.AddCollective("computes", fb::CollectiveKind::AllReduce, most, 4, &matmul, /*has_collective=*/false);
-    plan.AddCollective("both", fb::CollectiveKind::AllReduce, most, 4, &matmul);
+    if (!is_host_) {
+      plan.AddCollective("computes", fb::CollectiveKind::AllReduce, most, 4, &matmul,
+                         /*has_collective=*/false);
+      plan.AddCollective("both", fb::CollectiveKind::AllReduce, most, 4, &matmul);
+    }
     SINTER_ASSIGN_OR_RETURN(const auto times, Time(plan, ranks));
     for (const auto& [kind, body] : kinds) {
       for (int64_t floats = 1 << 12; floats <= most; floats <<= 2) {
