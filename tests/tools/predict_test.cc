@@ -310,15 +310,21 @@ TEST(CostsSourceTest, ReadsFilesAndBuiltInTables) {
 TEST(MeasureTest, MakesATableOfCpus) {
   setenv("SINTER_CPU_DEVICES", "2", 1);
   std::ostringstream log;
-  const absl::StatusOr<cost::CostTable> table = tools::MeasureCosts(
-      {.devices = {Device::Cpu(0), Device::Cpu(1)}, .types = {"f32"}, .seconds_each = 1e-4, .quick = true},
-      log);
+  const absl::StatusOr<cost::CostTable> table =
+      tools::MeasureCosts({.devices = {Device::Cpu(0), Device::Cpu(1)},
+                           .types = {"f32"},
+                           .seconds_each = 1e-4,
+                           .driver = "7",
+                           .quick = true},
+                          log);
   unsetenv("SINTER_CPU_DEVICES");
   ASSERT_TRUE(table.ok()) << table.status();
   EXPECT_EQ(log.str(), "copies\nmatmuls in f32\nconvolutions in f32\nexchanges of 2 devices\n");
   EXPECT_EQ(table->contractions.size(), 8u) << "two matmuls, and three passes of two convolutions";
   EXPECT_EQ(table->exchanges.size(), 6u);
   EXPECT_EQ(table->links.size(), 2u);
+  EXPECT_EQ(table->driver, "7");
+  EXPECT_EQ(table->nccl, "-");
   const absl::StatusOr<cost::CostTable> read = cost::ParseCosts(cost::CostsText(*table), "t");
   ASSERT_TRUE(read.ok()) << read.status();
   const cost::DeviceCosts costs(*read);

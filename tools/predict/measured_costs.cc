@@ -178,7 +178,8 @@ class Measurement {
     }
     SINTER_ASSIGN_OR_RETURN(const DeviceInfo info, QueryDevice(device_));
     table_.device = absl::StrCat(info.name, ", ", info.architecture);
-    table_.driver = table_.nccl = "-";
+    table_.driver = options_.driver;
+    table_.nccl = options_.nccl;
     return absl::OkStatus();
   }
 

@@ -25,10 +25,11 @@ namespace sinter::tools {
 
 struct MeasureOptions {
   std::vector<Device> devices = {Device::Cpu()};  // All of one kind.
-  std::vector<std::string> types;  // Names of cost::Arithmetic; empty: those that programs use.
-  double seconds_each = 0.05;      // For one timing, of which there are five for each figure.
-  int threads = 0;                 // SessionOptions::threads.
-  bool quick = false;              // Only some sizes, and small ones, for tests.
+  std::vector<std::string> types;        // Names of cost::Arithmetic; empty: those that programs use.
+  double seconds_each = 0.05;            // For one timing, of which there are five for each figure.
+  int threads = 0;                       // SessionOptions::threads.
+  std::string driver = "-", nccl = "-";  // CostTable's.
+  bool quick = false;                    // Only some sizes, and small ones, for tests.
 };
 
 // Prints what it measures to `log`. InvalidArgument: an option is wrong. Other errors: those of sessions.

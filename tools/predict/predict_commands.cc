@@ -30,6 +30,11 @@ PredictCommands::PredictCommands(CLI::App& app)
   measure_->add_option("--threads", measure_options_.threads, "number of CPU threads; 0: one per core")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
+  measure_
+      ->add_option("--driver", measure_options_.driver, "version of the driver, for the table's first line")
+      ->capture_default_str();
+  measure_->add_option("--nccl", measure_options_.nccl, "version of NCCL, for the table's first line")
+      ->capture_default_str();
   measure_->add_flag("--quick", measure_options_.quick, "only a few small sizes, to try the command");
   AddPlan(*predict_, predict_options_.plan);
   predict_->add_option("--top", predict_options_.top, "number of dearest steps to print")
