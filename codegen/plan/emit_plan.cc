@@ -161,8 +161,8 @@ Offset<flatbuffers::Vector<Offset<fb::DeviceName>>> WriteDevices(PlanContents& p
   return plan.builder.CreateVector(names);
 }
 
-// Returns the devices of all ranks that the plan uses, one rank after the other. `of_ranks` also has devices that the
-// program names and nothing runs on.
+// Returns the devices of all ranks that the plan uses, one rank after the other. `of_ranks` also has devices
+// that the program names and nothing runs on.
 std::vector<ir::DeviceAttr> UsedDevices(mlir::ArrayAttr of_ranks, int64_t ranks,
                                         llvm::ArrayRef<ir::DeviceAttr> used_by_first) {
   const std::vector<ir::DeviceAttr> all(of_ranks.getAsRange<ir::DeviceAttr>().begin(),
@@ -177,8 +177,8 @@ std::vector<ir::DeviceAttr> UsedDevices(mlir::ArrayAttr of_ranks, int64_t ranks,
   return used;
 }
 
-// True if a reader finds these devices without a list: those of rank 0, then as many further indices for each
-// rank.
+// True if a reader finds these devices without a list: those of rank 0, then as many further indices for
+// each rank.
 bool AreInTurn(llvm::ArrayRef<ir::DeviceAttr> devices, llvm::ArrayRef<ir::DeviceAttr> of_first) {
   for (auto [i, device] : llvm::enumerate(devices)) {
     const ir::DeviceAttr first = of_first[i % of_first.size()];

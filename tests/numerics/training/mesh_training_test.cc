@@ -12,7 +12,7 @@
 #include <random>
 
 #include "sinter/runtime/host/status.h"
-#include "sinter/tests/numerics/training_models.h"
+#include "sinter/tests/numerics/training/training_models.h"
 
 namespace sinter::numerics {
 namespace {

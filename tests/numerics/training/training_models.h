@@ -5,8 +5,8 @@
 //
 // The models are "mlp", "lenet", "gpt", "resnet", "rnn" and "twins" (a loss over all pairs of examples). The
 // examples of a step depend only on their numbers, so every mesh trains on the same ones.
-#ifndef SINTER_TESTS_NUMERICS_TRAINING_MODELS_H_
-#define SINTER_TESTS_NUMERICS_TRAINING_MODELS_H_
+#ifndef SINTER_TESTS_NUMERICS_TRAINING_TRAINING_MODELS_H_
+#define SINTER_TESTS_NUMERICS_TRAINING_TRAINING_MODELS_H_
 
 #include <cstdint>
 #include <functional>
@@ -75,4 +75,4 @@ Trained Train(const TrainingSetup& setup, const CompileOptions& options);
 
 }  // namespace sinter::numerics
 
-#endif  // SINTER_TESTS_NUMERICS_TRAINING_MODELS_H_
+#endif  // SINTER_TESTS_NUMERICS_TRAINING_TRAINING_MODELS_H_

@@ -1,4 +1,4 @@
-#include "sinter/tests/numerics/training_models.h"
+#include "sinter/tests/numerics/training/training_models.h"
 
 #include <algorithm>
 #include <memory>
@@ -47,10 +47,10 @@ class ComposedBatchNorm : public nn::Layer {
   int64_t parts_;
 };
 
-// A network, and what its examples look like.
+// A network and its examples, each a tensor of shape `example`.
 struct Model {
-  Shape example;       // Of one example.
-  int64_t labels = 1;  // Of one example.
+  Shape example;
+  int64_t labels = 1;  // Labels of one example.
   bool reads_tokens = false;
   std::function<Tensor(Builder&, const Tensor& x)> logits = {};  // Rows of logits, one for each label.
   // Null: the mean cross entropy of the logits.
