@@ -41,6 +41,7 @@ bool SharedOpTest::Compare(const OpCase& c, size_t split, int ranks) {
   if (inputs[split].shape.empty()) return false;
   CompileOptions options;
   options.data_parallel.even = false;
+  options.data_parallel.batch_norm = BatchStatistics::kSynchronized;
   for (int i = 0; i < ranks; ++i) options.data_parallel.devices.push_back(Device::Cpu(i));
   std::vector<std::string> names;
   for (size_t i = 0; i < inputs.size(); ++i) {
