@@ -24,8 +24,8 @@
 
 namespace sinter::examples {
 
-// Returns the devices with these names; "cpu" is cpu:0 and "gpu" gpu:0. InvalidArgument: a name is not the name
-// of a device.
+// Returns the devices with these names; "cpu" is cpu:0 and "gpu" gpu:0. InvalidArgument: a name is not the
+// name of a device.
 inline absl::StatusOr<std::vector<Device>> ParseDevices(std::span<const std::string> names) {
   std::vector<Device> devices;
   for (const std::string& name : names) {

@@ -39,7 +39,7 @@ Sharding OnlyAxes(Sharding sharding, llvm::function_ref<bool(StringAttr)> keeps)
 }  // namespace
 
 FunctionSharding::FunctionSharding(FuncOp function, ir::MeshAttr mesh, const VariableCuts& cuts, bool strict)
-    : function_(function), mesh_(mesh), cuts_(cuts), strict_(strict) {
+    : function_(function), mesh_(mesh), cuts_(cuts), strict_(strict), reasons_(function, mesh, *this) {
   for (mlir::BlockArgument argument : function.getArguments()) {
     values_[argument] = ir::ShardingOf(argument).canonical(mesh);
     const llvm::StringRef variable = VariableOfArgument(function, argument.getArgNumber());
@@ -65,6 +65,11 @@ mlir::LogicalResult FunctionSharding::run() {
 const Sharding& FunctionSharding::readable(Value value) const {
   const Sharding& sharding = values_.find(value)->second;
   return sharding.partial.empty() ? sharding : settled_.find(value)->second;
+}
+
+const Sharding* FunctionSharding::find(Value value) const {
+  auto found = values_.find(value);
+  return found == values_.end() ? nullptr : &found->second;
 }
 
 bool FunctionSharding::isStored(Value value, StringAttr axis) const {
@@ -371,7 +376,7 @@ Value FunctionSharding::reshard(Value value, const Sharding& to, Operation* read
     if (!is_far) return made.op;
     break;
   }
-  checkGather(value, from, to, reader);
+  if (strict_ && mlir::failed(reasons_.checkGather(value, to, reader))) failed_ = true;
   mlir::OpBuilder builder(function_.getContext());
   if (is_gather) {
     builder.setInsertionPoint(reader);
@@ -381,95 +386,13 @@ Value FunctionSharding::reshard(Value value, const Sharding& to, Operation* read
   auto made = builder.create<ir::ReshardOp>(reader->getLoc(), value.getType(), value, attribute);
   if (auto device = ir::DeviceOf(value)) ir::SetDevice(made, device);
   if (!from.partial.empty() && mayWait(value)) made->setAttr(ir::kMayWaitAttr, builder.getUnitAttr());
-  explain(made, from, to, reader);
+  reasons_.explain(made, reader);
   reshards_[value].push_back({made, gathered_bytes_});
   if (is_gather) gathered_bytes_ += bytes;
   values_[made] = to;
   const Axes stored = stored_.lookup(value);
   stored_[made] = stored;
   return made;
-}
-
-// Returns the function's argument because of which the axis cuts the value; the value itself if there is
-// none.
-Value FunctionSharding::causeOf(Value value, StringAttr axis) const {
-  while (Operation* op = value.getDefiningOp()) {
-    Value next;
-    for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
-      auto found = values_.find(operand);
-      const bool is_cut =
-          found != values_.end() && (found->second.isCutBy(axis) || found->second.isPartialOver(axis));
-      if (is_cut && !next) next = operand;
-    }
-    if (!next) return value;
-    value = next;
-  }
-  return value;
-}
-
-namespace {
-
-// "input \"x\"", "variable \"w\"", or the name of an op.
-std::string NameOf(FuncOp function, Value value) {
-  auto argument = llvm::dyn_cast<mlir::BlockArgument>(value);
-  if (!argument) return ("the " + value.getDefiningOp()->getName().stripDialect() + " here").str();
-  const unsigned i = argument.getArgNumber();
-  if (auto input = function.getArgAttrOfType<StringAttr>(i, ir::kInputAttr)) {
-    return ("input \"" + input.getValue() + "\"").str();
-  }
-  return ("variable \"" + VariableOfArgument(function, i) + "\"").str();
-}
-
-std::string NameOf(Operation* reader) {
-  if (reader->hasTrait<mlir::OpTrait::IsTerminator>()) return "the end of the function";
-  return reader->getName().stripDialect().str();
-}
-
-}  // namespace
-
-void FunctionSharding::checkGather(Value value, const Sharding& from, const Sharding& to, Operation* reader) {
-  const bool is_result = reader->hasTrait<mlir::OpTrait::IsTerminator>();
-  auto argument = llvm::dyn_cast<mlir::BlockArgument>(value);
-  // The caller of a function has whole inputs.
-  const bool is_input = argument && VariableOfArgument(function_, argument.getArgNumber()).empty();
-  if (!strict_ || is_result || is_input) return;
-  for (StringAttr axis : mesh_.getNames()) {
-    if (!from.isCutBy(axis) || to.isCutBy(axis) || isStored(value, axis)) continue;
-    failed_ = true;
-    auto error = reader->emitOpError()
-                 << "needs all of a value of " << value.getType() << ", of which each rank of axis " << axis
-                 << " has a part; cut what it reads in the same way, or let values be "
-                    "gathered by Reshards::kAutomatic";
-    const Value cause = causeOf(value, axis);
-    error.attachNote(cause.getLoc()) << "axis " << axis << " cuts it because it cuts "
-                                     << NameOf(function_, cause);
-    return;
-  }
-}
-
-// Notes why the value changes hands, for reports.
-void FunctionSharding::explain(ir::ReshardOp made, const Sharding& from, const Sharding& to,
-                               Operation* reader) {
-  mlir::Builder builder(function_.getContext());
-  std::string text;
-  Value cause = made.getX();
-  if (!from.partial.empty()) {
-    cause = causeOf(cause, from.partial.front());
-    text = "the ranks have terms of a value that " + NameOf(reader) + " reads, because axis \"" +
-           from.partial.front().str() + "\" cuts " + NameOf(function_, cause);
-  } else {
-    for (StringAttr axis : mesh_.getNames()) {
-      if (!from.isCutBy(axis) || to.isCutBy(axis)) continue;
-      cause = causeOf(cause, axis);
-      text = NameOf(reader) + " reads all of a value, of which the ranks have parts because axis \"" +
-             axis.str() + "\" cuts " + NameOf(function_, cause) +
-             (isStored(made.getX(), axis) ? " for storage" : "");
-      break;
-    }
-  }
-  if (text.empty()) return;
-  made->setAttr(ir::kBecauseAttr,
-                builder.getArrayAttr({builder.getStringAttr(text), mlir::LocationAttr(cause.getLoc())}));
 }
 
 }  // namespace sinter

@@ -23,11 +23,12 @@
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/sharding.h"
 #include "sinter/passes/partition/op_sharding.h"
+#include "sinter/passes/partition/reshard_reasons.h"
 #include "sinter/passes/partition/variable_cuts.h"
 
 namespace sinter {
 
-class FunctionSharding {
+class FunctionSharding : private ReshardReasons::Parts {
  public:
   FunctionSharding(mlir::func::FuncOp function, ir::MeshAttr mesh, const VariableCuts& cuts, bool strict);
   FunctionSharding(const FunctionSharding&) = delete;
@@ -54,14 +55,11 @@ class FunctionSharding {
   void write();
   mlir::Value read(mlir::Value value, const ir::Sharding& to, mlir::Operation* reader);
   mlir::Value reshard(mlir::Value value, const ir::Sharding& to, mlir::Operation* reader);
-  void explain(ir::ReshardOp made, const ir::Sharding& from, const ir::Sharding& to, mlir::Operation* reader);
-  void checkGather(mlir::Value value, const ir::Sharding& from, const ir::Sharding& to,
-                   mlir::Operation* reader);
-  mlir::Value causeOf(mlir::Value value, mlir::StringAttr axis) const;
 
   // The sharding that readers see: of terms, the one in which they settle.
   const ir::Sharding& readable(mlir::Value value) const;
-  bool isStored(mlir::Value value, mlir::StringAttr axis) const;
+  const ir::Sharding* find(mlir::Value value) const override;
+  bool isStored(mlir::Value value, mlir::StringAttr axis) const override;
   // True if storage is the only reason why the axis cuts values that the op reads or makes.
   bool isStored(mlir::Operation* op, mlir::StringAttr axis) const;
   bool mayWait(mlir::Value value) const;
@@ -71,9 +69,10 @@ class FunctionSharding {
   const VariableCuts& cuts_;
   const bool strict_;
   bool failed_ = false;
+  ReshardReasons reasons_;
   llvm::DenseMap<mlir::Operation*, OpSharding> ops_;
   llvm::DenseMap<mlir::Value, ir::Sharding> values_;
-  llvm::DenseMap<mlir::Value, ir::Sharding> settled_;  // Of terms.
+  llvm::DenseMap<mlir::Value, ir::Sharding> settled_;  // Shardings in which terms settle.
   llvm::DenseMap<mlir::Value, ir::Sharding> wishes_;
   // Axes that cut a value for storage alone.
   llvm::DenseMap<mlir::Value, Axes> stored_;
@@ -85,7 +84,7 @@ class FunctionSharding {
     int64_t gathered_before;  // Bytes that had been gathered when it was made.
   };
   llvm::DenseMap<mlir::Value, llvm::SmallVector<Reshard>> reshards_;
-  int64_t gathered_bytes_ = 0;  // Of values that are cut for storage.
+  int64_t gathered_bytes_ = 0;  // Bytes of values that are cut for storage.
 };
 
 }  // namespace sinter

@@ -59,7 +59,7 @@ class ShardPass : public impl::ShardBase<ShardPass> {
   int64_t count() { return ir::CountParts(mesh_, axes_); }
 
   ir::MeshAttr mesh_;
-  llvm::SmallVector<StringAttr> axes_;  // That share the batch, outermost first.
+  llvm::SmallVector<StringAttr> axes_;  // Axes that share the batch, outermost first.
 };
 
 mlir::LogicalResult ShardPass::findAxes() {

@@ -1,5 +1,5 @@
-// Every op gives the same results if ranks share it by rows: each case is compiled for two or three virtual CPUs
-// that share the rows of its operands, run, and compared with the reference.
+// Every op gives the same results if ranks share it by rows: each case is compiled for two or three virtual
+// CPUs that share the rows of its operands, run, and compared with the reference.
 #include <cstdlib>
 #include <iostream>
 

@@ -1,8 +1,8 @@
 // RUN: sinter-opt %s --split-input-file --verify-diagnostics | FileCheck %s
 
 // CHECK: plan.function @train variant_of "train" ranks [0, 2]
-// CHECK: plan.input "x" part(#sinter.part<tensor<6x4xf32> from 0 by [3]>) : !plan.buffer<tensor<3x4xf32>>
-// CHECK: plan.rank_value 0 by [3] : !plan.buffer<tensor<i64>>
+// CHECK: plan.input "x" part(<tensor<6x4xf32> from 0 by [3]>) : <tensor<3x4xf32>>
+// CHECK: plan.rank_value 0 by [3] : <tensor<i64>>
 module attributes {sinter.mesh = #sinter.mesh<data 2>} {
   plan.function @train variant_of "train" ranks [0, 2] {
     %x = plan.input "x" part(#sinter.part<tensor<6x4xf32> from 0 by [3]>) : !plan.buffer<tensor<3x4xf32>>

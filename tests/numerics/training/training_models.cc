@@ -312,6 +312,8 @@ CompileOptions OptionsOf(const MeshCase& mesh) {
     if (name != "tensor") data.axes.push_back(name);
   }
   options.parallel.push_back(data);
+  // An evaluation looks for the likeliest of all words.
+  options.reshards = Reshards::kAutomatic;
   if (data.axes.size() < mesh.axes.size()) options.parallel.push_back(parallel::Tensor{});
   if (mesh.zero > 0) options.parallel.push_back(parallel::Zero{.level = mesh.zero, .least_bytes = 64});
   return options;

@@ -64,9 +64,9 @@ std::vector<std::string> OptimizerNames();
 Graph BuildTraining(const TrainingSetup& setup);
 
 struct Trained {
-  std::vector<double> losses;                   // Of every run; logged by the program.
+  std::vector<double> losses;                   // Losses of every run, which the program logs.
   std::map<std::string, HostTensor> variables;  // After the last step.
-  HostTensor logits;                            // Of an evaluation; empty without one.
+  HostTensor logits;                            // Logits of an evaluation; empty without one.
   double correct = 0;
 };
 

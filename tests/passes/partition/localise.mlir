@@ -34,7 +34,7 @@ module attributes {sinter.mesh = #sinter.mesh<data 2>} {
 // CHECK: sinter.all_reduce sum %[[A]] over ["data"] channel 0
 // CHECK: sinter.sub {{.*}} : tensor<4x8xf32>
 // CHECK: sinter.max {{.*}} : tensor<4x8xf32> -> tensor<4xf32>
-// CHECK: sinter.all_gather %{{.*}} sizes [] over ["data"] channel 1 : tensor<4xf32> -> tensor<8xf32>
+// CHECK: sinter.all_gather %{{.*}} sizes [] over ["data"] channel 1{{.*}} : tensor<4xf32> -> tensor<8xf32>
 // CHECK: sinter.argmax %{{.*}} dim 0 : tensor<8xf32> -> tensor<i32>
 module attributes {sinter.mesh = #sinter.mesh<data 2>} {
   func.func @statistics(%x: tensor<8x8xf32> {sinter.input = "x"}) -> (tensor<i32> {sinter.output = "best"}) {
@@ -134,7 +134,7 @@ module attributes {sinter.mesh = #sinter.mesh<data 2>} {
 // CHECK-LABEL: func.func @twice
 // CHECK: %[[A:.*]] = sinter.add {{.*}} : tensor<3x3xf32>
 // CHECK: sinter.all_reduce sum %[[A]] over ["data"] channel 0
-// CHECK: sinter.all_reduce sum {{.*}} channel 1 : (tensor<3x3xbf16>) -> tensor<3x3xbf16>
+// CHECK: sinter.all_reduce sum {{.*}} channel 1{{.*}} : (tensor<3x3xbf16>) -> tensor<3x3xbf16>
 module attributes {sinter.mesh = #sinter.mesh<data 2>} {
   func.func @twice(%x: tensor<8x3xbf16> {sinter.input = "x"}, %y: tensor<8x3x3xf32> {sinter.input = "y"}, %t: tensor<3x3xf32> {sinter.variable = @t}, %u: tensor<3x3xf32> {sinter.variable = @u})
       -> (tensor<3x3xf32> {sinter.variable = @t}, tensor<3x3xf32> {sinter.variable = @u}) {
@@ -155,7 +155,7 @@ module attributes {sinter.mesh = #sinter.mesh<data 2>} {
 
 // -----
 
-// Of several axes, one shares the batch. New ops are on the device of the op that they replace.
+// One of several axes shares the batch. New ops are on the device of the op that they replace.
 // CHECK-LABEL: func.func @placed
 // CHECK-SAME: sinter.part = #sinter.part<tensor<8x3xf32> from 0 by [4, 0]>
 // CHECK: sinter.all_reduce sum %{{.*}} over ["data"] channel 0 {sinter.device = #sinter.device<gpu, 1>}

@@ -110,8 +110,8 @@ Model ResNet(Precision precision) {
   return model;
 }
 
-// The library steps and kernels of function 0 on a device, by kind of step. With a mesh each rank's device runs
-// the steps of the first rank's.
+// The library steps and kernels of function 0 on a device, by kind of step. With a mesh each rank's device
+// runs the steps of the first rank's.
 std::map<fb::StepBody, int64_t> StepsOn(const Plan& plan, Device device) {
   std::map<fb::StepBody, int64_t> counts;
   if (plan.table().mesh()) device = Emulated(0);

@@ -1,0 +1,84 @@
+#include "sinter/passes/partition/reshard_reasons.h"
+
+#include "sinter/ir/dialect/mesh.h"
+#include "sinter/passes/partition/variable_cuts.h"
+
+namespace sinter {
+
+using ir::Sharding;
+using mlir::Operation;
+using mlir::StringAttr;
+using mlir::Value;
+
+// Returns the function's argument because of which the axis cuts the value, or the op that first cuts it.
+Value ReshardReasons::causeOf(Value value, StringAttr axis) const {
+  while (Operation* op = value.getDefiningOp()) {
+    Value next;
+    for (Value operand : op->getOperands()) {
+      const Sharding* parts = parts_.find(operand);
+      if (!next && parts && (parts->isCutBy(axis) || parts->isPartialOver(axis))) next = operand;
+    }
+    if (!next) return value;
+    value = next;
+  }
+  return value;
+}
+
+// Returns "input \"x\"", "variable \"w\"", or the name of an op.
+std::string ReshardReasons::nameOf(Value value) const {
+  auto argument = llvm::dyn_cast<mlir::BlockArgument>(value);
+  if (!argument) return ("the " + value.getDefiningOp()->getName().stripDialect() + " here").str();
+  const unsigned i = argument.getArgNumber();
+  mlir::func::FuncOp function = function_;
+  if (auto input = function.getArgAttrOfType<StringAttr>(i, ir::kInputAttr)) {
+    return ("input \"" + input.getValue() + "\"").str();
+  }
+  return ("variable \"" + VariableOfArgument(function, i) + "\"").str();
+}
+
+std::string ReshardReasons::nameOf(Operation* reader) {
+  if (reader->hasTrait<mlir::OpTrait::IsTerminator>()) return "the end of the function";
+  return reader->getName().stripDialect().str();
+}
+
+mlir::LogicalResult ReshardReasons::checkGather(Value value, const Sharding& to, Operation* reader) const {
+  auto argument = llvm::dyn_cast<mlir::BlockArgument>(value);
+  const bool is_input = argument && VariableOfArgument(function_, argument.getArgNumber()).empty();
+  if (is_input || reader->hasTrait<mlir::OpTrait::IsTerminator>()) return mlir::success();
+  for (StringAttr axis : mesh_.getNames()) {
+    if (!parts_.find(value)->isCutBy(axis) || to.isCutBy(axis) || parts_.isStored(value, axis)) continue;
+    auto error = reader->emitOpError()
+                 << "needs all of a value of " << value.getType() << ", of which each rank of axis " << axis
+                 << " has a part; cut what it reads in the same way, or let values be "
+                    "gathered by Reshards::kAutomatic";
+    const Value cause = causeOf(value, axis);
+    error.attachNote(cause.getLoc()) << "axis " << axis << " cuts it because it cuts " << nameOf(cause);
+    return mlir::failure();
+  }
+  return mlir::success();
+}
+
+void ReshardReasons::explain(ir::ReshardOp made, Operation* reader) const {
+  const Sharding from = *parts_.find(made.getX()), to = Sharding::Of(made.getTo());
+  mlir::Builder builder(made.getContext());
+  std::string text;
+  Value cause = made.getX();
+  if (!from.partial.empty()) {
+    const StringAttr axis = from.partial.front();
+    cause = causeOf(cause, axis);
+    text = "the ranks have terms of a value that " + nameOf(reader) + " reads, because axis \"" + axis.str() +
+           "\" cuts " + nameOf(cause);
+  }
+  for (StringAttr axis : mesh_.getNames()) {
+    if (!text.empty() || !from.isCutBy(axis) || to.isCutBy(axis)) continue;
+    cause = causeOf(cause, axis);
+    text = nameOf(reader) + " reads all of a value, of which the ranks have parts because axis \"" +
+           axis.str() + "\" cuts " + nameOf(cause) +
+           (parts_.isStored(made.getX(), axis) ? " for storage" : "");
+  }
+  if (text.empty()) return;
+  const mlir::Attribute because[] = {builder.getStringAttr(text), mlir::LocationAttr(cause.getLoc())};
+  made->setAttr(ir::kBecauseAttr, builder.getArrayAttr(because));
+}
+
+}  // namespace sinter

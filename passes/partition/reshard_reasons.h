@@ -1,0 +1,47 @@
+// ReshardReasons: why a value changes hands (pass `shard`).
+//
+//   reasons.explain(reshard, reader);                      // Sets kBecauseAttr.
+//   if (failed(reasons.checkGather(value, to, reader))) ...
+#ifndef SINTER_PASSES_PARTITION_RESHARD_REASONS_H_
+#define SINTER_PASSES_PARTITION_RESHARD_REASONS_H_
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/sharding.h"
+
+namespace sinter {
+
+class ReshardReasons {
+ public:
+  // The parts of a function's values that the ranks have.
+  class Parts {
+   public:
+    virtual ~Parts() = default;
+    // Null if it is not known yet.
+    virtual const ir::Sharding* find(mlir::Value value) const = 0;
+    // True if the axis cuts the value for storage alone.
+    virtual bool isStored(mlir::Value value, mlir::StringAttr axis) const = 0;
+  };
+
+  ReshardReasons(mlir::func::FuncOp function, ir::MeshAttr mesh, const Parts& parts)
+      : function_(function), mesh_(mesh), parts_(parts) {}
+
+  // Notes why the value changes hands, with the line of the cause.
+  void explain(ir::ReshardOp made, mlir::Operation* reader) const;
+  // An error if the reader needs parts of the value that are neither its rank's nor cut for storage. Outputs
+  // are gathered, and callers have whole inputs.
+  mlir::LogicalResult checkGather(mlir::Value value, const ir::Sharding& to, mlir::Operation* reader) const;
+
+ private:
+  mlir::Value causeOf(mlir::Value value, mlir::StringAttr axis) const;
+  std::string nameOf(mlir::Value value) const;
+  static std::string nameOf(mlir::Operation* reader);
+
+  mlir::func::FuncOp function_;
+  ir::MeshAttr mesh_;
+  const Parts& parts_;
+};
+
+}  // namespace sinter
+
+#endif  // SINTER_PASSES_PARTITION_RESHARD_REASONS_H_
