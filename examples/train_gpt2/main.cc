@@ -6,7 +6,7 @@
 //   train_gpt2 --text input.txt --layers 4 --heads 4 --width 128 --context 128 --batch 32
 //   train_gpt2 --steps 50                                 # time of a step: 124M parameters, random tokens
 //   train_gpt2 --steps 50 --batch 64 --device gpu:0,gpu:1     # two devices that share each batch
-//   train_gpt2 --mesh data=2,tensor=2 --zero 3                # four ranks; parts of batch, layers and variables
+//   train_gpt2 --mesh data=2,tensor=2 --zero 3                # four ranks, with parts of everything
 //   mpirun -n 4 train_gpt2 --mesh data=2,tensor=2             # the same in four processes
 #include <algorithm>
 #include <chrono>

@@ -384,7 +384,9 @@ Value FunctionSharding::reshard(Value value, const Sharding& to, Operation* read
     builder.setInsertionPointAfterValue(value);
   }
   auto made = builder.create<ir::ReshardOp>(reader->getLoc(), value.getType(), value, attribute);
-  if (auto device = ir::DeviceOf(value)) ir::SetDevice(made, device);
+  // A constant has no device of its own.
+  const ir::DeviceAttr device = ir::DeviceOf(value) ? ir::DeviceOf(value) : ir::DeviceOf(reader);
+  if (device) ir::SetDevice(made, device);
   if (!from.partial.empty() && mayWait(value)) made->setAttr(ir::kMayWaitAttr, builder.getUnitAttr());
   reasons_.explain(made, reader);
   reshards_[value].push_back({made, gathered_bytes_});
