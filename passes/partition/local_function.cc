@@ -114,6 +114,10 @@ void LocalFunction::runOp(Operation* op) {
   const OpSharding sharding = OpSharding::Of(op, settings_.mesh);
   llvm::SmallVector<Value> operands;
   for (Value operand : op->getOperands()) operands.push_back(values_[operand]);
+  if (Value part = op->getNumResults() == 1 ? partOfSplat(op, ir::ShardingOf(op->getResult(0))) : Value()) {
+    values_[op->getResult(0)] = part;
+    return;
+  }
   if (!sharding.isCut()) {
     Operation* clone = builder_.clone(*op);
     clone->setOperands(operands);
@@ -274,15 +278,20 @@ void LocalFunction::runLateOps() {
   }
 }
 
+// Returns the part of a constant whose elements are equal; null for any other op. A constant has no device,
+// so no number of the rank may be made for it.
+Value LocalFunction::partOfSplat(Operation* op, const Sharding& to) {
+  auto constant = llvm::dyn_cast_or_null<ir::ConstantOp>(op);
+  auto splat = constant ? llvm::dyn_cast<mlir::SplatElementsAttr>(constant.getValue()) : nullptr;
+  if (!splat) return {};
+  return builder_.create<ir::ConstantOp>(op->getLoc(),
+                                         splat.resizeSplat(ranks_.localType(TypeOf(op->getResult(0)), to)));
+}
+
 // Builds this rank's part of a value that is the same everywhere, or follows from its position; null if it is
 // another value. The ranks have `value` whole.
 Value LocalFunction::madeAnew(Value value, const Sharding& to, ir::ReshardOp op) {
-  if (auto constant = value.getDefiningOp<ir::ConstantOp>()) {
-    if (auto splat = llvm::dyn_cast<mlir::SplatElementsAttr>(constant.getValue())) {
-      return builder_.create<ir::ConstantOp>(constant.getLoc(),
-                                             splat.resizeSplat(ranks_.localType(TypeOf(value), to)));
-    }
-  }
+  if (Value part = partOfSplat(value.getDefiningOp(), to)) return part;
   Operation* source = op.getX().getDefiningOp();
   if (!ir::ShardingOf(op.getX()).isWhole() || !IsMadeAnywhere(source)) return {};
   OpSharding sharding(source, settings_.mesh);

@@ -56,6 +56,7 @@ class LocalFunction {
   void flush(size_t bucket);
   void runOrDefer(mlir::Operation* op);
   void runLateOps();
+  mlir::Value partOfSplat(mlir::Operation* op, const ir::Sharding& to);
   mlir::Value madeAnew(mlir::Value value, const ir::Sharding& to, ir::ReshardOp op);
   void addReturn(mlir::func::ReturnOp op);
   void dropUnreadRankValues();

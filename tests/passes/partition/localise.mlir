@@ -158,7 +158,7 @@ module attributes {sinter.mesh = #sinter.mesh<data 2>} {
 // One of several axes shares the batch. New ops are on the device of the op that they replace.
 // CHECK-LABEL: func.func @placed
 // CHECK-SAME: sinter.part = #sinter.part<tensor<8x3xf32> from 0 by [4, 0]>
-// CHECK: sinter.all_reduce sum %{{.*}} over ["data"] channel 0 {sinter.device = #sinter.device<gpu, 1>}
+// CHECK: sinter.all_reduce sum %{{.*}} over ["data"] channel 0 {{{.*}}sinter.device = #sinter.device<gpu, 1>}
 module attributes {sinter.mesh = #sinter.mesh<data 2, tensor 4>} {
   func.func @placed(%x: tensor<8x3xf32> {sinter.input = "x", sinter.device = #sinter.device<gpu, 1>}) -> (tensor<3xf32> {sinter.output = "y"}) {
     %s = sinter.sum %x [0] {sinter.device = #sinter.device<gpu, 1>} : tensor<8x3xf32> -> tensor<3xf32>
