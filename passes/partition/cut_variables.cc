@@ -54,7 +54,7 @@ class CutVariablesPass : public impl::CutVariablesBase<CutVariablesPass> {
   VariableOp ownerOf(VariableOp variable);
   Sharding shardingOf(VariableOp variable);
   void set(VariableOp variable, const Sharding& sharding) {
-    variable->setAttr(ir::kShardingAttr, sharding.attribute(&getContext()));
+    variable->setAttr(ir::kShardingAttr, sharding.canonical(mesh_).attribute(&getContext()));
   }
   int64_t count() { return ir::CountParts(mesh_, axis_); }
 

@@ -100,9 +100,22 @@ Value RankBuilder::alongExtent(Value value, Sharding& now, size_t dim, size_t ex
   return x.value;
 }
 
+// True if an exchange over all of the axes has its members in the order of the parts: the last axis varies
+// fastest.
+bool RankBuilder::areInOrder(Axes axes) const {
+  return llvm::is_sorted(axes, [&](StringAttr a, StringAttr b) { return *mesh_.find(a) < *mesh_.find(b); });
+}
+
 Value RankBuilder::gather(Value value, Sharding& now, size_t dim, size_t extent, Axes keep,
                           mlir::Location loc) {
   const Extent from = now.dims[dim][extent];
+  if (!areInOrder(Axes(from.axes).drop_front(keep.size()))) {
+    // The innermost axis first.
+    for (size_t kept = from.axes.size(); kept-- > keep.size();) {
+      value = gather(value, now, dim, extent, Axes(from.axes).take_front(kept), loc);
+    }
+    return value;
+  }
   const Axes axes = Axes(from.axes).drop_front(keep.size());
   const int64_t rows = sizeOf({from.size, llvm::SmallVector<StringAttr, 1>(keep)});
   return alongExtent(value, now, dim, extent, keep, loc, /*in_front=*/true, [&](Expr x, int64_t) {
@@ -115,6 +128,12 @@ Value RankBuilder::gather(Value value, Sharding& now, size_t dim, size_t extent,
 Value RankBuilder::scatter(Value value, Sharding& now, size_t dim, size_t extent, Axes axes,
                            mlir::Location loc) {
   const Extent from = now.dims[dim][extent];
+  if (!areInOrder(axes.drop_front(from.axes.size()))) {
+    for (size_t cut = from.axes.size(); cut < axes.size(); ++cut) {
+      value = scatter(value, now, dim, extent, axes.take_front(cut + 1), loc);
+    }
+    return value;
+  }
   const Axes added = axes.drop_front(from.axes.size());
   const int64_t rows = sizeOf({from.size, llvm::SmallVector<StringAttr, 1>(axes)});
   const ir::ReduceKind kind = *now.combine;

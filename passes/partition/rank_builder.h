@@ -54,6 +54,7 @@ class RankBuilder {
   mlir::Value onlyOnFirst(mlir::Value value, Axes axes, mlir::Location loc);
 
  private:
+  bool areInOrder(Axes axes) const;
   mlir::ArrayAttr group(Axes axes);
   template <typename Op>
   Op explained(Op exchange) const {

@@ -13,7 +13,7 @@ namespace {
 // Sizes of the models.
 constexpr int64_t kClasses = 5, kFeatures = 12;
 constexpr int64_t kLeNetImage = 14, kResNetImage = 8;
-constexpr int64_t kTokens = 8, kWidth = 16, kHeads = 2, kBlocks = 4, kVocabulary = 24;
+constexpr int64_t kTokens = 8, kWidth = 16, kHeads = 4, kBlocks = 4, kVocabulary = 24;
 // Tokens with this label count in no loss. Their number differs from example to example.
 constexpr int64_t kNoLabel = -1;
 

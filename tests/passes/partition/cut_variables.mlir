@@ -2,8 +2,8 @@
 
 // The axis `tensor` cuts named extents of variables and of their slots; `data` the outermost extent that it divides,
 // inside of `tensor`. Names beside the list, states that are no slots, and small variables do not matter.
-// CHECK: sinter.variable @qkv {{.*}}sinter.sharding = #sinter.sharding<[8 data, 3 * 4 tensor * 2]>, sinter.stored = ["data"]
-// CHECK: sinter.variable @"m/qkv" {{.*}}sinter.sharding = #sinter.sharding<[8 data, 3 * 4 tensor * 2]>, sinter.slot_of = "qkv", sinter.stored = ["data"]
+// CHECK: sinter.variable @qkv {{.*}}sinter.sharding = #sinter.sharding<[8 data, 3 * 8 tensor]>, sinter.stored = ["data"]
+// CHECK: sinter.variable @"m/qkv" {{.*}}sinter.sharding = #sinter.sharding<[8 data, 3 * 8 tensor]>, sinter.slot_of = "qkv", sinter.stored = ["data"]
 // CHECK: sinter.variable @rows {{.*}}sinter.sharding = #sinter.sharding<[8 tensor data, 4]>, sinter.stored = ["data"]
 // CHECK: sinter.variable @bias {{.*}}sinter.sharding = #sinter.sharding<[8 tensor]>}
 // CHECK: sinter.variable @mean

@@ -201,3 +201,18 @@ module attributes {sinter.mesh = #sinter.mesh<data 2>} {
   sinter.variable @w : tensor<3x2xf32> = constant(0.0, 0.0) seed 0
   sinter.variable @scale : tensor<3x2xf32> = constant(1.0, 0.0) seed 0
 }
+
+// -----
+
+// Parts of parts are gathered from the inside: the ranks along `data` have neighbouring rows.
+// CHECK: sinter.variable @w : tensor<2x3xf32>
+// CHECK-SAME: sinter.box = #sinter.box<[2 of 8 from [0, 2, 4], 3] of tensor<8x3xf32>>
+// CHECK-LABEL: func.func @parts_of_parts
+// CHECK: %[[ROWS:.*]] = sinter.all_gather %{{.*}} sizes [] over ["data"] channel 0{{.*}} : tensor<2x3xf32> -> tensor<4x3xf32>
+// CHECK: sinter.all_gather %[[ROWS]] sizes [] over ["tensor"] channel 1{{.*}} : tensor<4x3xf32> -> tensor<8x3xf32>
+module attributes {sinter.mesh = #sinter.mesh<data 2, tensor 2>} {
+  sinter.variable @w : tensor<8x3xf32> = constant(0.0, 0.0) seed 0 {sinter.sharding = #sinter.sharding<[8 tensor data, 3]>, sinter.stored = ["data"]}
+  func.func @parts_of_parts(%w: tensor<8x3xf32> {sinter.variable = @w}) -> (tensor<8x3xf32> {sinter.output = "w"}) {
+    return %w : tensor<8x3xf32>
+  }
+}
