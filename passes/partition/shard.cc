@@ -96,7 +96,7 @@ mlir::LogicalResult ShardPass::checkWholeInputs() {
   }
   for (const std::string& name : whole) {
     if (known.contains(name)) continue;
-    return getOperation().emitError() << "DataParallel::whole_inputs names \"" << name
+    return getOperation().emitError() << "whole_inputs names \"" << name
                                       << "\", and no function has an input of that name";
   }
   return mlir::success();
@@ -126,7 +126,7 @@ mlir::FailureOr<ShardPass::Batch> ShardPass::batchOf(FuncOp function) {
              << "input \"" << name.getValue() << "\" of function \"" << function.getSymName() << "\" has "
              << size << " rows, input \"" << first << "\" " << batch.rows
              << ": the batch cannot be cut the same way in both; name what every device gets whole in "
-                "DataParallel::whole_inputs";
+                "whole_inputs";
     }
     if (!batch.input) batch = {size, argument};
   }
@@ -140,7 +140,7 @@ mlir::LogicalResult ShardPass::checkEven(FuncOp function, const Batch& batch) {
          << "input \"" << name.getValue() << "\" of function \"" << function.getSymName()
          << "\" has a batch of " << batch.rows << ", which is not a multiple of the " << count()
          << " devices; the nearest are " << batch.rows / count() * count() << " and "
-         << (batch.rows / count() + 1) * count() << ", or set DataParallel::even = false";
+         << (batch.rows / count() + 1) * count() << ", or set even = false";
 }
 
 // True for an input of which each rank gets rows.

@@ -101,7 +101,7 @@ TEST(DiagnosticsTest, AMisspeltInputIsNamedAlone) {
   CompileOptions options;
   options.data_parallel = {.devices = {Device::Cpu(0), Device::Cpu(1)}, .whole_inputs = {"maks"}};
   const absl::Status status = Compile(TwoByTwo(), options).status();
-  EXPECT_THAT(std::string(status.message()), StartsWith("DataParallel::whole_inputs names \"maks\""));
+  EXPECT_THAT(std::string(status.message()), StartsWith("whole_inputs names \"maks\""));
   ExpectPlain(std::string(status.message()), "");
   EXPECT_LT(status.message().size(), 300u);
 }

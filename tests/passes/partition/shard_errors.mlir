@@ -2,7 +2,7 @@
 
 module attributes {sinter.mesh = #sinter.mesh<data 3>} {
   sinter.variable @v : tensor<256x4xf32> = constant(0.0, 0.0) seed 0
-  // expected-error @below {{input "x" of function "train" has a batch of 256, which is not a multiple of the 3 devices; the nearest are 255 and 258, or set DataParallel::even = false}}
+  // expected-error @below {{input "x" of function "train" has a batch of 256, which is not a multiple of the 3 devices; the nearest are 255 and 258, or set even = false}}
   func.func @train(%x: tensor<256x4xf32> {sinter.input = "x"}, %mask: tensor<4xf32> {sinter.input = "mask"}) -> (tensor<256x4xf32> {sinter.variable = @v}) {
     return %x : tensor<256x4xf32>
   }
@@ -13,7 +13,7 @@ module attributes {sinter.mesh = #sinter.mesh<data 3>} {
 module attributes {sinter.mesh = #sinter.mesh<data 3>} {
   sinter.variable @v : tensor<3x4xf32> = constant(0.0, 0.0) seed 0
   func.func @train(%x: tensor<3x4xf32> {sinter.input = "x"},
-                   // expected-error @below {{input "w" of function "train" has 4 rows, input "x" 3: the batch cannot be cut the same way in both; name what every device gets whole in DataParallel::whole_inputs}}
+                   // expected-error @below {{input "w" of function "train" has 4 rows, input "x" 3: the batch cannot be cut the same way in both; name what every device gets whole in whole_inputs}}
                    %w: tensor<4xf32> {sinter.input = "w"}, %mask: tensor<4xf32> {sinter.input = "mask"}) -> (tensor<3x4xf32> {sinter.variable = @v}) {
     return %x : tensor<3x4xf32>
   }
@@ -21,7 +21,7 @@ module attributes {sinter.mesh = #sinter.mesh<data 3>} {
 
 // -----
 
-// expected-error @below {{DataParallel::whole_inputs names "mask", and no function has an input of that name}}
+// expected-error @below {{whole_inputs names "mask", and no function has an input of that name}}
 module attributes {sinter.mesh = #sinter.mesh<data 3>} {
   func.func @train(%x: tensor<3x4xf32> {sinter.input = "x"}) -> (tensor<3x4xf32> {sinter.output = "y"}) {
     return %x : tensor<3x4xf32>
