@@ -42,6 +42,7 @@ set(SINTER_PUBLIC_HEADERS
   runtime/tensor/named_tensor.h
   runtime/tensor/scalar_log.h
   runtime/tensor/tensor.h
+  runtime/tensor/tensor_box.h
   runtime/world/world.h)
 
 set(SINTER_FORWARDS ${CMAKE_BINARY_DIR}/forwards)

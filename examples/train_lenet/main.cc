@@ -109,7 +109,7 @@ absl::Status Train(sn::Session& session, const examples::Digits& data, const Opt
     SINTER_ASSIGN_OR_RETURN(auto metadata, sn::LoadCheckpoint(session, options.checkpoint));
     SINTER_ASSIGN_OR_RETURN(sn::BatchState state, sn::BatchState::Parse(metadata["batches"]));
     SINTER_RETURN_IF_ERROR(batches.Restore(state));
-    std::printf("resumed behind epoch %ld\n", state.epoch);
+    std::printf("resumed after epoch %ld\n", state.epoch);
   }
   int64_t first = batches.state().epoch;
   // The rate is an input of the step, so a schedule needs no recompilation.

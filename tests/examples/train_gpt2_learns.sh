@@ -24,7 +24,7 @@ for how in "--parts 1" "--parts 2 --precision bf16 --clip 1"; do
   "$program" "${few[@]}" $how --checkpoint "$folder/whole" > "$folder/log"
   "$program" "${few[@]}" $how --checkpoint "$folder/part" --stop-after 3 > "$folder/log"
   "$program" "${few[@]}" $how --checkpoint "$folder/part" --resume | tee "$folder/log"
-  grep -q "resumed behind step 3" "$folder/log"
+  grep -q "resumed after step 3" "$folder/log"
   cmp "$folder/whole" "$folder/part"
 done
 

@@ -21,7 +21,7 @@ few=("${small[@]}" "${drawn[@]}" --steps 6 --report 3 --warmup 2 --precision bf1
 "$program" "${few[@]}" --checkpoint "$folder/whole" > "$folder/log"
 "$program" "${few[@]}" --checkpoint "$folder/part" --stop-after 3 > "$folder/log"
 "$program" "${few[@]}" --checkpoint "$folder/part" --resume | tee "$folder/log"
-grep -q "resumed behind step 3" "$folder/log"
+grep -q "resumed after step 3" "$folder/log"
 cmp "$folder/whole" "$folder/part"
 
 # IDX files: 40 grey images of 32 x 32, and their classes.
