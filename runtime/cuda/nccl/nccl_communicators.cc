@@ -257,7 +257,9 @@ absl::Status NcclCommunicators::Check() {
   absl::Status status;
   for (const std::unique_ptr<NcclCommunicator>& member : members_) {
     bool in_progress = false;
-    status = member->State(&in_progress);
+    // NCCL may not know yet that a member's GPU is lost.
+    status = CheckNotLost(member->gpu_.gpu);
+    if (status.ok()) status = member->State(&in_progress);
     if (status.ok()) continue;
     if (!is_aborted_)
       status = absl::Status(status.code(), absl::StrCat(member->Describe(), ": ", status.message()));
