@@ -237,7 +237,7 @@ TEST_F(MeshTrainingTest, OtherCompileOptions) {
   small_buckets.bucket_bytes = 256;
   const TrainingSetup gpt{.model = "gpt", .batch = 8, .evaluates = false}, lenet{.model = "lenet"};
   Compare({gpt, small_buckets, [](CompileOptions& o) { o.row_chunk_bytes = 1024; }});
-  Compare({gpt, Data(2), [](CompileOptions& o) { o.memory_limit = 352128; }});
+  Compare({gpt, Data(2), [](CompileOptions& o) { o.memory_limit = 372736; }});
   Compare({lenet, UnevenData(3), [](CompileOptions& o) { o.fuse = o.fuse_epilogues = o.in_place = false; }});
   Compare({lenet, Data(2), [](CompileOptions& o) { o.image_layout = Layout::kNhwc; }});
   Compare({lenet, Data(4), [](CompileOptions& o) { o.check_indices = true; }});
