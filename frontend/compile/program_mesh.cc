@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
+#include "sinter/frontend/graph/identifier.h"
 #include "sinter/ir/dialect/mesh.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/runtime/host/status.h"
@@ -76,12 +77,6 @@ absl::StatusOr<std::vector<size_t>> CellOf(mlir::ModuleOp module, const std::vec
         " or ", (devices.size() / used.size() + 1) * used.size(), " devices"));
   }
   return positions;
-}
-
-bool IsIdentifier(const std::string& name) {
-  auto starts = [](char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-  return !name.empty() && starts(name[0]) &&
-         std::all_of(name.begin(), name.end(), [&](char c) { return starts(c) || (c >= '0' && c <= '9'); });
 }
 
 std::string TextOf(const Mesh& mesh) {

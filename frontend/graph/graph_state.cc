@@ -7,6 +7,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "sinter/frontend/graph/identifier.h"
 #include "sinter/ir/dialect/mesh.h"
 #include "sinter/ir/dialect/shape_checks.h"
 #include "sinter/ir/dialect/sharding.h"
@@ -68,12 +69,6 @@ std::string ConstantInitFault(const Number& value, DType dtype, const Shape& sha
         ": initial values are kept as doubles, and no double is this number; Assign it in a function");
   }
   return "";
-}
-
-bool IsDimName(const std::string& name) {
-  auto is_letter = [](char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-  return is_letter(name[0]) && std::all_of(name.begin(), name.end(),
-                                           [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
 }
 
 ir::ShardingAttr DimsAttrOf(const std::vector<DimName>& dims, const Shape& shape,
@@ -356,7 +351,7 @@ bool GraphState::CheckDimNames(const std::vector<DimName>& dims, const Shape& sh
       return false;
     }
     for (const std::string& name : names) {
-      if (!name.empty() && !IsDimName(name)) {
+      if (!name.empty() && !IsIdentifier(name)) {
         Error(where, what,
               absl::StrCat("has a dimension of the name \"", name,
                            "\"; a name is a letter, then letters, digits and underscores"));

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "sinter/frontend/graph/identifier.h"
 #include "sinter/runtime/host/status.h"
 
 namespace sinter {
@@ -33,13 +34,6 @@ std::optional<DType> TypeOf(const std::string& name) {
     if (name == known.name) return known.dtype;
   }
   return ParseDType(name);
-}
-
-bool IsIdentifier(const std::string& name) {
-  auto is_letter = [](unsigned char c) { return std::isalpha(c) || c == '_'; };
-  return !name.empty() && is_letter(name[0]) && std::all_of(name.begin(), name.end(), [&](unsigned char c) {
-    return is_letter(c) || std::isdigit(c);
-  });
 }
 
 // True for C++ keywords and for names that the generated text around a body defines.

@@ -96,8 +96,8 @@ mlir::LogicalResult ShardPass::checkWholeInputs() {
   }
   for (const std::string& name : whole) {
     if (known.contains(name)) continue;
-    return getOperation().emitError() << "whole_inputs names \"" << name
-                                      << "\", and no function has an input of that name";
+    return getOperation().emitError()
+           << "whole_inputs names \"" << name << "\", and no function has an input of that name";
   }
   return mlir::success();
 }
