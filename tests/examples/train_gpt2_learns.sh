@@ -34,6 +34,15 @@ loss() { "$program" "${few[@]:2}" --device "$1" --stop-after 3 | awk '/^steps 1 
 echo "$(loss cpu:0) $(loss cpu:0,cpu:1)" | tee "$folder/log"
 awk '{ d = $1 - $2; exit !(NF == 2 && d < 1e-3 && d > -1e-3) }' "$folder/log"
 
+# A run on a mesh, saved half way and resumed on another mesh, has the losses of one device.
+"$program" "${few[@]}" --losses "$folder/one" > "$folder/log"
+export SINTER_CPU_DEVICES=4
+on_mesh=("${few[@]}" --checkpoint "$folder/mesh" --zero-least-bytes 1024)
+"$program" "${on_mesh[@]}" --mesh data=2,tensor=2 --zero 3 --stop-after 3 --losses "$folder/first" > "$folder/log"
+"$program" "${on_mesh[@]}" --mesh data=4 --zero 1 --resume --losses "$folder/second" > "$folder/log"
+cat "$folder/first" "$folder/second" | paste "$folder/one" - | tee "$folder/log"
+awk '{ d = $1 - $2; if (NF != 2 || d > 1e-4 || d < -1e-4) exit 1 } END { if (NR != 6) exit 1 }' "$folder/log"
+
 # Pairs of bytes are ids up to 65535.
 head -c 10000 "$text" > "$folder/ids.bin"
 expect() {  # expect TEXT OPTION...: the program must fail with this text.
@@ -42,6 +51,8 @@ expect() {  # expect TEXT OPTION...: the program must fail with this text.
   if "$program" "${small[@]}" --steps 1 "$@" 2> "$folder/error"; then exit 1; fi
   grep -q -- "$says" "$folder/error" || { cat "$folder/error"; exit 1; }
 }
+expect "write axes and sizes as in data=2,tensor=2" --text "$text" --mesh tensor
+expect "cannot write $folder/no/losses" --text "$text" --losses "$folder/no/losses"
 expect "choose a larger --vocabulary" --tokens "$folder/ids.bin" --vocabulary 100
 printf abc > "$folder/odd"
 expect "has 3 bytes" --tokens "$folder/odd"
