@@ -214,8 +214,8 @@ def Localise : Pass<"sinter-localise", "::mlir::ModuleOp"> {
     values are equal on all ranks, to the bit, and the results are those of the whole batch on one device.
 
     Sums that only variables and outputs depend on, mainly gradients, travel together in buckets of up to `bucket_bytes`, in
-    the order of the backward pass. Their readers come last, in program order: a bucket need not leave before it is full, and
-    it travels while other ops run.
+    the order of the backward pass. The buckets are those whose exchanges end first by the predicted times of ops and exchanges
+    (passes/partition/exchange_buckets.h). Their readers come last, in program order: a bucket travels while other ops run.
 
     Errors: several axes that cut one dimension together and do not divide it.
   }];
@@ -421,7 +421,7 @@ def LowerToPlan : Pass<"sinter-lower-to-plan", "::mlir::ModuleOp"> {
 }
 
 def OrderCalls : Pass<"sinter-order-calls", "::sinter::plan_ir::FunctionOp"> {
-  let summary = "Order calls for a low memory peak";
+  let summary = "Order calls for a low memory peak, and to hide exchanges";
   let description = [{
     Compares three orders: the given one; the given one with calls that reduce the live bytes (such as sums of gradients and
     updates) as early as possible; and list scheduling, which takes the ready call that leaves the fewest bytes alive. Each
@@ -431,7 +431,9 @@ def OrderCalls : Pass<"sinter-order-calls", "::sinter::plan_ir::FunctionOp"> {
     no memory. Each device's memory is counted separately.
 
     A collective of GPUs runs beside later steps. In a function with one, it starts as soon as its operands are ready, calls
-    that wait for it come when no others are left, and the devices' calls alternate.
+    that wait for it come when no others are left, and the devices' calls alternate. Gathers that no call has read yet hold
+    memory: each order is tried with two, four and eight of them. Then the predicted time counts too (passes/op_prices.h): an
+    order that takes a tenth more memory must be faster by a fortieth.
   }];
   let options = [Option<"report", "report", "bool", "false", "Report the peak bytes before and after">];
 }

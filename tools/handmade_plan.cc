@@ -64,9 +64,10 @@ fb::FunctionT& HandmadePlan::AddFunction(const std::string& name) {
   return *table_.functions.back();
 }
 
-uint32_t HandmadePlan::Operand(fb::FunctionT& function, DType dtype, const Shape& shape, uint32_t device) {
+uint32_t HandmadePlan::Operand(fb::FunctionT& function, DType dtype, const Shape& shape, uint32_t device,
+                               int set) {
   const auto [known, is_new] =
-      variables_.try_emplace({dtype, shape, device}, static_cast<uint32_t>(table_.variables.size()));
+      variables_.try_emplace({dtype, shape, device, set}, static_cast<uint32_t>(table_.variables.size()));
   if (is_new) {
     auto variable = std::make_unique<fb::VariableT>();
     variable->name = absl::StrCat("v", table_.variables.size());
@@ -143,11 +144,19 @@ void HandmadePlan::AddMatmul(const std::string& name, const MatmulSizes& s, int 
     return s.batch == 1 ? Shape{rows, columns} : Shape{s.batch, rows, columns};
   };
   const DType dtype = s.type.dtype;
-  const std::vector<uint32_t> buffers = {
+  const Shape second = s.transpose_b ? shape(s.n, s.k) : shape(s.k, s.n);
+  std::vector<uint32_t> buffers = {
       Operand(function, dtype, s.transpose_a ? shape(s.k, s.m) : shape(s.m, s.k)),
-      Operand(function, dtype, s.transpose_b ? shape(s.n, s.k) : shape(s.k, s.n)),
-      Result(function, dtype, shape(s.m, s.n))};
-  for (int i = 0; i < times; ++i) AddMatmulStep(function, s, buffers, 0);
+      Operand(function, dtype, second), Result(function, dtype, shape(s.m, s.n))};
+  for (int i = 0; i < times; ++i) {
+    if (i > 0 && !s.transpose_a) buffers[1] = Operand(function, dtype, second, 0, i);
+    if (i > 0 && s.transpose_a && function.buffers[buffers[2]]->bytes > kArenaAlignment) {
+      // Results share a few bytes, so that a device computes one after the other.
+      function.arena_bytes -= kArenaAlignment;
+      buffers[2] = Result(function, dtype, shape(s.m, s.n));
+    }
+    AddMatmulStep(function, s, buffers, 0);
+  }
 }
 
 void HandmadePlan::AddConv(const std::string& name, const ConvSizes& s, int times) {

@@ -52,6 +52,8 @@ class HandmadePlan {
 
   // `Bytes` and flops of one step are what emitted plans state.
   void AddCopy(const std::string& name, int64_t floats, int times);
+  // Each step has weights of its own, which come from memory where they are many, as in a model of several
+  // layers: the second operand, or the result if the first operand is transposed (a gradient of weights).
   void AddMatmul(const std::string& name, const MatmulSizes& sizes, int times);
   void AddConv(const std::string& name, const ConvSizes& sizes, int times);
   void AddAttention(const std::string& name, const AttentionSizes& sizes, int times);
@@ -67,7 +69,9 @@ class HandmadePlan {
   using Shape = std::vector<int64_t>;
 
   fb::FunctionT& AddFunction(const std::string& name);
-  uint32_t Operand(fb::FunctionT& function, DType dtype, const Shape& shape, uint32_t device = 0);
+  // Operands of other `set` are other variables.
+  uint32_t Operand(fb::FunctionT& function, DType dtype, const Shape& shape, uint32_t device = 0,
+                   int set = 0);
   uint32_t Result(fb::FunctionT& function, DType dtype, const Shape& shape, uint32_t device = 0);
   void AddMatmulStep(fb::FunctionT& function, const MatmulSizes& sizes, const std::vector<uint32_t>& buffers,
                      uint32_t device);
@@ -76,7 +80,7 @@ class HandmadePlan {
                      std::vector<uint32_t> outputs, double flops, uint32_t device = 0);
 
   fb::PlanT table_;
-  std::map<std::tuple<DType, Shape, uint32_t>, uint32_t> variables_;
+  std::map<std::tuple<DType, Shape, uint32_t, int>, uint32_t> variables_;
 };
 
 }  // namespace sinter::tools

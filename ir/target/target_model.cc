@@ -80,6 +80,7 @@ TargetModel CpuModel() {
       .has_own_memory = false,
       .runs_steps_side_by_side = false,
       .exchanges_beside_steps = false,
+      .cost_table = "cpu",
   };
 }
 
@@ -107,6 +108,7 @@ TargetModel CudaModel() {
       .has_own_memory = true,
       .runs_steps_side_by_side = true,
       .exchanges_beside_steps = true,
+      .cost_table = "h200",
   };
 }
 

@@ -100,6 +100,8 @@ struct TargetModel {
   bool runs_steps_side_by_side;
   // True if a collective runs beside the steps after it.
   bool exchanges_beside_steps;
+  // The built-in table with the times of work on it (ir/cost/builtin_costs.h).
+  std::string_view cost_table;
 
   static const TargetModel& Of(DeviceKind kind);
   // Null is cpu:0.

@@ -59,7 +59,8 @@ LocalFunction::LocalFunction(FuncOp function, const LocalSettings& settings, con
       ranks_(ranks),
       builder_(function),
       rank_builder_(builder_, settings.mesh, ranks,
-                    [this](const RankNumber& number) { return addRankValue(number); }) {}
+                    [this](const RankNumber& number) { return addRankValue(number); }),
+      last_of_buckets_(LastOfBuckets(function, settings.mesh, settings.bucket_bytes)) {}
 
 FuncOp LocalFunction::build() {
   result_ = builder_.create<FuncOp>(function_.getLoc(), function_.getSymName(), function_.getFunctionType());
@@ -147,7 +148,7 @@ void LocalFunction::runReshard(ir::ReshardOp op) {
   const Sharding to = ir::ShardingOf(op);
   if (op->hasAttr(ir::kMayWaitAttr)) {
     late_values_.insert(op);
-    if (now.dims == to.dims) return addToBucket(op);
+    if (TravelsInBucket(op)) return addToBucket(op);
   }
   rank_builder_.setReason(op->getAttr(ir::kBecauseAttr));
   Value value = combined(values_[op.getX()], now, to, op);
@@ -228,19 +229,14 @@ void LocalFunction::reportGather(ir::ReshardOp op) {
 }
 
 void LocalFunction::addToBucket(ir::ReshardOp op) {
-  const mlir::Type element = op.getType().getElementType();
-  const ir::DeviceAttr device = ir::DeviceOf(op.getX());
-  const Sharding from = ir::ShardingOf(op.getX());
-  auto* bucket = llvm::find_if(buckets_, [&](const Bucket& b) {
-    return b.element == element && b.device == device && b.axes == from.partial;
-  });
+  const BucketKind kind = BucketKind::Of(op);
+  auto* bucket = llvm::find_if(buckets_, [&](const Bucket& b) { return b.kind == kind; });
   if (bucket == buckets_.end()) {
-    buckets_.push_back(Bucket{element, device, from.partial, {}, 0});
+    buckets_.push_back({kind});
     bucket = &buckets_.back();
   }
   bucket->sums.push_back(op);
-  bucket->bytes += plan_ir::TensorBytes(op.getType());
-  if (bucket->bytes >= settings_.bucket_bytes) flush(bucket - buckets_.begin());
+  if (last_of_buckets_.contains(op)) flush(bucket - buckets_.begin());
 }
 
 void LocalFunction::flush(size_t index) {
@@ -256,7 +252,7 @@ void LocalFunction::flush(size_t index) {
   // One reason stands for all of them.
   rank_builder_.setReason(bucket.sums.front()->getAttr(ir::kBecauseAttr));
   const llvm::SmallVector<Value> all =
-      rank_builder_.allReduce(builder_.getFusedLoc(locs), sums, bucket.axes, ReduceKind::sum);
+      rank_builder_.allReduce(builder_.getFusedLoc(locs), sums, bucket.kind.axes, ReduceKind::sum);
   for (auto [op, sum] : llvm::zip(bucket.sums, all)) values_[op] = sum;
 }
 

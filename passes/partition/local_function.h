@@ -16,6 +16,7 @@
 #include "sinter/ir/dialect/mesh.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/sharding.h"
+#include "sinter/passes/partition/exchange_buckets.h"
 #include "sinter/passes/partition/rank_builder.h"
 #include "sinter/passes/partition/rank_set.h"
 
@@ -24,7 +25,7 @@ namespace sinter {
 // Settings that all functions of a program share.
 struct LocalSettings {
   ir::MeshAttr mesh;
-  int64_t bucket_bytes = 0;
+  int64_t bucket_bytes = 0;  // At most, unless one sum is larger.
   bool report = false;
 };
 
@@ -71,13 +72,11 @@ class LocalFunction {
   llvm::DenseMap<mlir::Value, mlir::Value> values_;  // This rank's part of each value.
   // Sums that wait for their all_reduce.
   struct Bucket {
-    mlir::Type element;
-    ir::DeviceAttr device;
-    llvm::SmallVector<mlir::StringAttr, 1> axes;
-    llvm::SmallVector<ir::ReshardOp> sums;
-    int64_t bytes = 0;
+    BucketKind kind;
+    llvm::SmallVector<ir::ReshardOp> sums = {};
   };
   llvm::SmallVector<Bucket> buckets_;
+  const llvm::DenseSet<mlir::Operation*> last_of_buckets_;
   llvm::DenseSet<mlir::Value> late_values_;       // Sums that may wait, and values computed from them.
   llvm::SmallVector<mlir::Operation*> late_ops_;  // Ops that read late_values_.
   llvm::SmallVector<mlir::Type> argument_types_;

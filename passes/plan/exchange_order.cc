@@ -14,9 +14,6 @@ using mlir::Operation;
 
 namespace {
 
-// Gathers that run ahead of the steps that read them. Each holds the memory of what it gathers.
-constexpr unsigned kGathersAhead = 2;
-
 // Progress of one device: its ready steps and its started exchanges.
 struct DeviceProgress {
   llvm::SmallVector<unsigned> ready;
@@ -32,8 +29,9 @@ bool IsGather(Operation* step) {
 
 class Orderer {
  public:
-  Orderer(llvm::ArrayRef<Operation*> order, const StepDependences& dependences)
+  Orderer(llvm::ArrayRef<Operation*> order, const StepDependences& dependences, unsigned gathers_ahead)
       : dependences_(dependences),
+        gathers_ahead_(gathers_ahead),
         exchange_(order.size(), 0),
         position_(order.size()),
         is_collective_(order.size()),
@@ -68,8 +66,9 @@ class Orderer {
 
   Operation* take(DeviceProgress& device) {
     auto score = [&](unsigned s) {
-      const bool is_early = is_collective_[s] && !mustWait(device, s);
-      return std::make_tuple(!is_early, exchangeToWaitFor(device, s), position_[s]);
+      const bool must_wait = mustWait(device, s);
+      const int place = must_wait ? 2 : is_collective_[s] ? 0 : 1;
+      return std::make_tuple(place, exchangeToWaitFor(device, s), position_[s]);
     };
     auto* best = std::min_element(device.ready.begin(), device.ready.end(),
                                   [&](unsigned a, unsigned b) { return score(a) < score(b); });
@@ -92,7 +91,7 @@ class Orderer {
 
   // True for a gather that would take memory long before it is read.
   bool mustWait(const DeviceProgress& device, unsigned s) const {
-    return is_unread_gather_[s] && device.gathers_ahead >= kGathersAhead;
+    return is_unread_gather_[s] && device.gathers_ahead >= gathers_ahead_;
   }
 
   // Returns the latest running exchange that the step needs; 0 if none.
@@ -103,6 +102,7 @@ class Orderer {
   }
 
   const StepDependences& dependences_;
+  const unsigned gathers_ahead_;
   llvm::SmallVector<unsigned> waiting_;   // For each step: its predecessors that are still to come.
   llvm::SmallVector<unsigned> exchange_;  // For each started collective: its number on its device.
   llvm::SmallVector<size_t> position_;
@@ -119,8 +119,47 @@ bool ExchangesOnGpus(llvm::ArrayRef<Operation*> steps) {
 }
 
 llvm::SmallVector<Operation*> OrderForExchanges(llvm::ArrayRef<Operation*> order,
-                                                const StepDependences& dependences) {
-  return Orderer(order, dependences).run();
+                                                const StepDependences& dependences, unsigned gathers_ahead) {
+  return Orderer(order, dependences, gathers_ahead).run();
+}
+
+double SecondsInOrder(llvm::ArrayRef<Operation*> order, const StepDependences& dependences,
+                      llvm::function_ref<double(Operation*)> seconds) {
+  struct Times {
+    double computes = 0, exchanges = 0;  // When the device is done with what it has begun.
+  };
+  struct Meeting {
+    unsigned missing = 0;  // Members that are still to come.
+    double begin = 0;
+    llvm::SmallVector<Operation*> members;
+  };
+  llvm::DenseMap<Operation*, unsigned> number;
+  for (auto [s, step] : llvm::enumerate(dependences.steps)) number[step] = s;
+  llvm::DenseMap<int64_t, Meeting> meetings;
+  for (Operation* step : order) {
+    if (auto collective = CollectiveOf(step)) ++meetings[collective->channel].missing;
+  }
+  llvm::MapVector<ir::DeviceAttr, Times> devices;
+  llvm::SmallVector<double> ends(order.size(), 0);
+  for (Operation* step : order) {
+    Times& device = devices[ir::DeviceOf(step)];
+    double begin = device.computes;
+    for (unsigned before : dependences.before(number[step])) begin = std::max(begin, ends[before]);
+    const auto collective = CollectiveOf(step);
+    if (!collective) {
+      device.computes = ends[number[step]] = begin + seconds(step);
+      continue;
+    }
+    Meeting& meeting = meetings[collective->channel];
+    meeting.begin = std::max({meeting.begin, begin, device.exchanges});
+    meeting.members.push_back(step);
+    if (--meeting.missing > 0) continue;
+    const double end = meeting.begin + seconds(step);
+    for (Operation* member : meeting.members) {
+      ends[number[member]] = devices[ir::DeviceOf(member)].exchanges = end;
+    }
+  }
+  return ends.empty() ? 0 : *std::max_element(ends.begin(), ends.end());
 }
 
 }  // namespace sinter

@@ -1,6 +1,7 @@
 // Orders a function's steps so that independent work hides exchanges between GPUs.
 //
-//   if (ExchangesOnGpus(steps)) order = OrderForExchanges(order, dependences);
+//   if (ExchangesOnGpus(steps)) order = OrderForExchanges(order, dependences, /*gathers_ahead=*/2);
+//   const double seconds = SecondsInOrder(order, dependences, seconds_of_step);
 //
 // A GPU collective runs asynchronously beside later steps until one needs its results
 // (runtime/execute/collective_waits.h). So it starts as soon as its operands are ready, and steps that wait
@@ -27,10 +28,17 @@ struct StepDependences {
 bool ExchangesOnGpus(llvm::ArrayRef<mlir::Operation*> steps);
 
 // Keeps each device's steps in `order` (which names every step), except steps that start an exchange or wait
-// for one. The devices advance together: k steps of one device are followed by k steps of the next, as far as
+// for one. A gather starts early unless so many others have no reader yet: each holds what it gathers. The devices advance together: k steps of one device are followed by k steps of the next, as far as
 // dependences allow.
 llvm::SmallVector<mlir::Operation*> OrderForExchanges(llvm::ArrayRef<mlir::Operation*> order,
-                                                      const StepDependences& dependences);
+                                                      const StepDependences& dependences,
+                                                      unsigned gathers_ahead);
+
+// Returns the time in which the steps end in this order, where members of a collective are adjacent. A device
+// runs its steps one after the other, and its exchanges one after the other beside them; a step waits for the
+// exchanges that it depends on.
+double SecondsInOrder(llvm::ArrayRef<mlir::Operation*> order, const StepDependences& dependences,
+                      llvm::function_ref<double(mlir::Operation*)> seconds);
 
 }  // namespace sinter
 

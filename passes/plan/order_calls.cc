@@ -3,11 +3,11 @@
 #include <vector>
 
 #include "llvm/ADT/DenseSet.h"
-#include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/SetVector.h"
 #include "sinter/ir/program/collective.h"
+#include "sinter/passes/op_prices.h"
 #include "sinter/passes/passes.h"
 #include "sinter/passes/plan/exchange_order.h"
+#include "sinter/passes/plan/live_bytes.h"
 #include "sinter/passes/plan/plan_steps.h"
 #include "sinter/passes/topological_list.h"
 
@@ -131,120 +131,6 @@ class StepGraph {
   llvm::DenseSet<std::pair<unsigned, unsigned>> edges_;
   bool leads_back_ = false;  // True if some edge goes to an earlier step.
   llvm::SmallVector<llvm::SmallVector<unsigned>> before_, after_;
-};
-
-// A piece of arena memory that a step accesses, and the bytes that it counts for.
-struct Held {
-  Value root;
-  ir::DeviceAttr device;
-  int64_t bytes;
-  bool handed_out;
-};
-
-// True if the memory becomes a variable's new value. It is usually computed in the variable
-// (update_in_place.cc) and counts 0 bytes.
-bool BecomesVariable(Value root) {
-  return llvm::any_of(root.getUsers(), [&](Operation* user) {
-    auto copy = llvm::dyn_cast<plan_ir::CopyOp>(user);
-    return copy && copy.getSource() == root && copy.getTarget().getDefiningOp<plan_ir::VariableOp>();
-  });
-}
-
-// The arena memory that each step accesses, each piece once.
-class ArenaUses {
- public:
-  explicit ArenaUses(llvm::ArrayRef<Operation*> steps) {
-    llvm::DenseMap<Value, Held> known;
-    for (Operation* step : steps) {
-      llvm::SetVector<Value> roots;
-      for (Value buffer : step->getOperands()) roots.insert(Resolve(buffer).root);
-      llvm::SmallVector<Held>& held = held_[step];
-      for (Value root : roots) {
-        if (!root.getDefiningOp<plan_ir::AllocOp>()) continue;
-        auto [found, is_new] = known.try_emplace(root);
-        if (is_new) found->second = describe(root);
-        held.push_back(found->second);
-      }
-      for (Value out : WritesOf(step)) ++writers_[Resolve(out).root];
-    }
-  }
-
-  llvm::ArrayRef<Held> of(Operation* step) const { return held_.find(step)->second; }
-  // Returns the number of steps that write (parts of) the memory.
-  unsigned writers(Value root) const { return writers_.lookup(root); }
-
- private:
-  static Held describe(Value root) {
-    const bool handed_out = IsHandedOut(root);
-    return {root, ir::DeviceOf(root), !handed_out && BecomesVariable(root) ? 0 : BytesOf(root), handed_out};
-  }
-
-  llvm::DenseMap<Operation*, llvm::SmallVector<Held>> held_;
-  llvm::DenseMap<Value, unsigned> writers_;
-};
-
-// Counts the live bytes of the arenas, one for each device, while steps are taken in sequence.
-class LiveBytes {
- public:
-  LiveBytes(llvm::ArrayRef<Operation*> steps, const ArenaUses& arena) : arena_(arena) {
-    for (Operation* step : steps) {
-      for (const Held& held : arena.of(step)) ++uses_[held.root];
-    }
-  }
-
-  // Returns the bytes that `step` adds while it runs, and the bytes that remain after it.
-  std::pair<int64_t, int64_t> cost(Operation* step) const {
-    int64_t added = 0, freed = 0;
-    if (auto call = llvm::dyn_cast<plan_ir::CallOp>(step)) added = freed = call.getWorkspaceBytes();
-    for (const Held& held : arena_.of(step)) {
-      if (!live_.contains(held.root)) added += held.bytes;
-      if (uses_.lookup(held.root) == 1 && !held.handed_out) freed += held.bytes;
-    }
-    return {added, added - freed};
-  }
-
-  // Returns the memory whose other users now have a different cost.
-  llvm::SmallVector<Value> take(Operation* step) {
-    llvm::ArrayRef<Held> held = arena_.of(step);
-    auto call = llvm::dyn_cast<plan_ir::CallOp>(step);
-    const int64_t workspace = call ? call.getWorkspaceBytes() : 0;
-    llvm::SmallVector<bool> begins;
-    arenas_[ir::DeviceOf(step)].now += workspace;
-    for (const Held& memory : held) {
-      begins.push_back(live_.insert(memory.root).second);
-      if (begins.back()) arenas_[memory.device].now += memory.bytes;
-    }
-    total_ += arenas_[ir::DeviceOf(step)].now;
-    for (auto& [device, arena] : arenas_) arena.peak = std::max(arena.peak, arena.now);
-    arenas_[ir::DeviceOf(step)].now -= workspace;
-    llvm::SmallVector<Value> changed;
-    for (auto [memory, is_first] : llvm::zip_equal(held, begins)) {
-      const unsigned uses = --uses_[memory.root];
-      if (uses == 0 && !memory.handed_out) arenas_[memory.device].now -= memory.bytes;
-      if (uses > 0 && (is_first || uses == 1)) changed.push_back(memory.root);
-    }
-    return changed;
-  }
-
-  // Sum of the arenas' peaks, in bytes.
-  int64_t peak() const {
-    int64_t bytes = 0;
-    for (auto& [device, arena] : arenas_) bytes += arena.peak;
-    return bytes;
-  }
-  // Sum over all steps of the bytes alive on the step's device.
-  int64_t total() const { return total_; }
-
- private:
-  struct Arena {
-    int64_t now = 0, peak = 0;
-  };
-
-  const ArenaUses& arena_;
-  llvm::DenseMap<Value, unsigned> uses_;  // Remaining steps.
-  llvm::DenseSet<Value> live_;
-  llvm::SmallMapVector<ir::DeviceAttr, Arena, 4> arenas_;
-  int64_t total_ = 0;
 };
 
 // Takes the steps in sequence: of the ready steps, the one with the lowest score(step, added, kept). Scores
@@ -445,12 +331,39 @@ llvm::SmallVector<Operation*> JoinCollectives(llvm::ArrayRef<Operation*> order,
   return joined;
 }
 
-// The sum of the devices' peaks, then the bytes alive at all steps together.
-std::pair<int64_t, int64_t> BytesAlive(llvm::ArrayRef<Operation*> order, const ArenaUses& arena) {
-  LiveBytes live(order, arena);
-  for (Operation* step : order) live.take(step);
-  return {live.peak(), live.total()};
-}
+// Orders to choose from. The first of the best is taken, so the given order is kept if no other is better.
+class Orders {
+ public:
+  explicit Orders(const ArenaUses& arena) : arena_(arena) {}
+
+  void add(llvm::ArrayRef<Operation*> order, double seconds) {
+    orders_.push_back({llvm::to_vector(order), seconds, BytesAlive(order, arena_)});
+  }
+
+  // An order that takes a tenth more memory must be faster by a fortieth.
+  llvm::SmallVector<Operation*> best() const {
+    constexpr double kWorthOfMemory = 0.25;
+    auto peak = [](const Order& order) { return static_cast<double>(order.bytes.first); };
+    double least = peak(orders_.front());
+    for (const Order& order : orders_) least = std::min(least, peak(order));
+    auto score = [&](const Order& order) {
+      const double more = least == 0 ? 0 : peak(order) / least - 1;
+      return std::make_pair(order.seconds * (1 + kWorthOfMemory * more), order.bytes);
+    };
+    return std::min_element(orders_.begin(), orders_.end(),
+                            [&](const Order& a, const Order& b) { return score(a) < score(b); })
+        ->steps;
+  }
+
+ private:
+  struct Order {
+    llvm::SmallVector<Operation*> steps;
+    double seconds;
+    std::pair<int64_t, int64_t> bytes;
+  };
+  const ArenaUses& arena_;
+  std::vector<Order> orders_;
+};
 
 class OrderCallsPass : public impl::OrderCallsBase<OrderCallsPass> {
  public:
@@ -464,17 +377,25 @@ class OrderCallsPass : public impl::OrderCallsBase<OrderCallsPass> {
     auto before = [&](unsigned step) { return graph.before(step); };
     auto after = [&](unsigned step) { return graph.after(step); };
     const StepDependences dependences = {steps, before, after};
-    // Takes the first of the best orders, so the given order is kept if no other is better.
-    llvm::SmallVector<Operation*> best;
+    OpPrices prices;
+    Orders orders(arena);
     for (const auto& order : {OrderAsGiven(steps, graph), OrderFreeingEarly(steps, graph, arena),
                               OrderGreedily(steps, graph, arena)}) {
       for (bool late : {false, true}) {
-        llvm::SmallVector<Operation*> joined = late ? LateStarts(steps, graph, arena).reorder(order) : order;
-        if (exchanges) joined = OrderForExchanges(joined, dependences);
-        joined = JoinCollectives(joined, steps, graph);
-        if (best.empty() || BytesAlive(joined, arena) < BytesAlive(best, arena)) best = joined;
+        llvm::SmallVector<Operation*> moved = late ? LateStarts(steps, graph, arena).reorder(order) : order;
+        if (!exchanges) {
+          orders.add(JoinCollectives(moved, steps, graph), 0);
+          continue;
+        }
+        for (unsigned gathers_ahead : {2, 4, 8}) {
+          const auto joined =
+              JoinCollectives(OrderForExchanges(moved, dependences, gathers_ahead), steps, graph);
+          orders.add(joined, SecondsInOrder(joined, dependences,
+                                            [&](Operation* step) { return prices.seconds(step); }));
+        }
       }
     }
+    const llvm::SmallVector<Operation*> best = orders.best();
     if (report) {
       mlir::emitRemark(getOperation().getLoc())
           << "at most " << BytesAlive(steps, arena).first << " bytes alive in the given order, "

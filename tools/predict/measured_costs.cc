@@ -69,6 +69,18 @@ std::vector<MatmulSizes> Matmuls(const ContractionType& type, bool is_host, bool
       {.batch = 128, .m = 128, .n = 32, .k = 128, .transpose_a = true},
   };
   if (!is_host) {
+    // A grid for shapes that no model above has: libraries choose other kernels for each.
+    constexpr int64_t kGrid[] = {64, 512, 4096};
+    for (const int64_t m : kGrid) {
+      for (const int64_t n : kGrid) {
+        for (const int64_t k : kGrid) {
+          if (m * n * k > int64_t{64} * 4096 * 4096) continue;
+          sizes.push_back({.m = m, .n = n, .k = k});
+          sizes.push_back({.m = m, .n = n, .k = k, .transpose_b = true});
+          sizes.push_back({.m = m, .n = n, .k = k, .transpose_a = true});
+        }
+      }
+    }
     const std::vector<MatmulSizes> large = {
         {.m = 4096, .n = 4096, .k = 4096},
         {.m = 32768, .n = 2304, .k = 768},
@@ -123,17 +135,22 @@ std::vector<ConvSizes> Convolutions(const ContractionType& type, bool is_host, b
     sizes.insert(sizes.end(), small.begin(), small.end());
   }
   if (!is_host && type.dtype == DType::kBf16) {
-    const int64_t n = 256;
-    sizes = {{.batch = n, .in_channels = 64, .out_channels = 256, .in_size = 56, .kernel = 1},
-             {.batch = n, .in_channels = 256, .out_channels = 64, .in_size = 56, .kernel = 1},
-             {.batch = n, .in_channels = 64, .out_channels = 64, .in_size = 58, .kernel = 3},
-             {.batch = n, .in_channels = 16, .out_channels = 64, .in_size = 115, .kernel = 4},
-             {.batch = n, .in_channels = 128, .out_channels = 512, .in_size = 28, .kernel = 1},
-             {.batch = n, .in_channels = 128, .out_channels = 128, .in_size = 30, .kernel = 3},
-             {.batch = n, .in_channels = 1024, .out_channels = 256, .in_size = 14, .kernel = 1},
-             {.batch = n, .in_channels = 256, .out_channels = 256, .in_size = 16, .kernel = 3},
-             {.batch = n, .in_channels = 512, .out_channels = 2048, .in_size = 7, .kernel = 1},
-             {.batch = n, .in_channels = 512, .out_channels = 512, .in_size = 9, .kernel = 3}};
+    sizes.clear();
+    // A small batch too: it does not fill a GPU in the layers of few pixels.
+    for (const int64_t n : {256, 32}) {
+      const std::vector<ConvSizes> layers = {
+          {.batch = n, .in_channels = 64, .out_channels = 256, .in_size = 56, .kernel = 1},
+          {.batch = n, .in_channels = 256, .out_channels = 64, .in_size = 56, .kernel = 1},
+          {.batch = n, .in_channels = 64, .out_channels = 64, .in_size = 58, .kernel = 3},
+          {.batch = n, .in_channels = 16, .out_channels = 64, .in_size = 115, .kernel = 4},
+          {.batch = n, .in_channels = 128, .out_channels = 512, .in_size = 28, .kernel = 1},
+          {.batch = n, .in_channels = 128, .out_channels = 128, .in_size = 30, .kernel = 3},
+          {.batch = n, .in_channels = 1024, .out_channels = 256, .in_size = 14, .kernel = 1},
+          {.batch = n, .in_channels = 256, .out_channels = 256, .in_size = 16, .kernel = 3},
+          {.batch = n, .in_channels = 512, .out_channels = 2048, .in_size = 7, .kernel = 1},
+          {.batch = n, .in_channels = 512, .out_channels = 512, .in_size = 9, .kernel = 3}};
+      sizes.insert(sizes.end(), layers.begin(), layers.end());
+    }
   }
   std::vector<ConvSizes> all;
   for (ConvSizes s : sizes) {
@@ -251,15 +268,17 @@ class Measurement {
     for (int64_t floats = least; floats <= most; floats <<= 2)
       plan.AddCopy(absl::StrCat("c", floats), floats, kSteps);
     SINTER_ASSIGN_OR_RETURN(const auto times, Time(plan));
-    // A chain of the smallest copies shows what a launch takes: built-in tables say how it divides.
+    // A chain of the smallest copies shows what a launch takes: built-in tables say how it divides. On a GPU a
+    // generated kernel takes longer than such a copy.
     const cost::LaunchCosts& known = cost::FindBuiltinCosts(is_host_ ? "cpu" : "h200")->launch;
     const double smallest = times.at(absl::StrCat("c", least)).seconds;
+    const double launch = is_host_ ? smallest : std::max(smallest, known.gap + known.kernel);
     const double part = known.gap / (known.gap + known.kernel);
-    table_.launch = {part * smallest, (1 - part) * smallest, known.thread_bandwidth, 1};
+    table_.launch = {part * launch, (1 - part) * launch, known.thread_bandwidth, 1};
     if (is_host_) table_.launch.kernel = std::min(smallest, 1e-6);
     for (int64_t floats = least << 2; floats <= most; floats <<= 2) {
       const Timed& t = times.at(absl::StrCat("c", floats));
-      const double seconds = std::max(t.seconds - table_.launch.gap - table_.launch.kernel, t.seconds / 10);
+      const double seconds = std::max(t.seconds - smallest, t.seconds / 10);
       table_.bandwidth.push_back({t.bytes, t.bytes / seconds});
     }
     return absl::OkStatus();
