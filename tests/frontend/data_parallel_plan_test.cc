@@ -118,13 +118,13 @@ void ExpectSameSteps(const BuildForBatch& build, int collectives, int more) {
   EXPECT_THAT(two.partitioned, Not(HasSubstr("tensor<1x" + std::to_string(kPlanPart) + "x")));
 }
 
-// The collectives: the bf16 gradients; the f32 gradients with the loss and all running statistics.
+// The collectives: buckets of bf16 gradients, and of f32 gradients with the loss and all running statistics.
 TEST(DataParallelPlanTest, AConvolutionalNetRunsTheStepsOfOneGpu) {
-  ExpectSameSteps(ResNet, /*collectives=*/2, /*more=*/1);
+  ExpectSameSteps(ResNet, /*collectives=*/3, /*more=*/1);
 }
 
 TEST(DataParallelPlanTest, ATransformerRunsTheStepsOfOneGpu) {
-  ExpectSameSteps(Transformer, /*collectives=*/2, /*more=*/0);
+  ExpectSameSteps(Transformer, /*collectives=*/3, /*more=*/0);
 }
 
 // Uses small buckets, so that many of them fill up.
@@ -168,15 +168,16 @@ std::vector<double> CompileTimes(const BuildForBatch& build, const std::vector<i
   return least;
 }
 
-// Neither the plan nor the time to compile it grows with the ranks.
+// Neither the plan nor the time to compile it grows with the ranks. Buckets are fewer with many ranks, among whom
+// an exchange has a longer latency.
 TEST(DataParallelPlanTest, APlanForAThousandRanksIsAsLargeAsForTwo) {
   for (const auto build : {Transformer, ResNet}) {
     const Compiled one = CompileFor(build, 1), two = CompileFor(build, 2), many = CompileFor(build, 1024);
-    EXPECT_EQ(many.plan.bytes().size(), two.plan.bytes().size());
+    EXPECT_LE(many.plan.bytes().size(), two.plan.bytes().size());
     EXPECT_LE(many.plan.bytes().size(), 1.05 * static_cast<double>(one.plan.bytes().size()));
-    EXPECT_EQ(many.train().steps()->size(), two.train().steps()->size());
-    EXPECT_EQ(many.train().buffers()->size(), two.train().buffers()->size());
-    EXPECT_EQ(many.plan.table().gpu_kernels()->size(), two.plan.table().gpu_kernels()->size());
+    EXPECT_LE(many.train().steps()->size(), two.train().steps()->size());
+    EXPECT_LE(many.train().buffers()->size(), two.train().buffers()->size());
+    EXPECT_LE(many.plan.table().gpu_kernels()->size(), two.plan.table().gpu_kernels()->size());
     EXPECT_EQ(many.plan.Devices().size(), 1024u);
     EXPECT_EQ(many.plan.Devices().back(), Device::Gpu(1023));
   }
