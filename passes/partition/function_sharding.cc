@@ -52,6 +52,7 @@ FunctionSharding::FunctionSharding(FuncOp function, ir::MeshAttr mesh, const Var
 mlir::LogicalResult FunctionSharding::run() {
   auto ops = function_.getBody().front().without_terminator();
   wish();
+  for (mlir::BlockArgument argument : function_.getArguments()) settle(argument);
   // The second time, an op knows what becomes of values that come after it.
   for (int sweep = 0; sweep < 2; ++sweep) {
     for (Operation& op : ops) forward(&op);
@@ -85,9 +86,26 @@ void FunctionSharding::wish() {
     if (!cut) continue;
     Sharding stored =
         OnlyAxes(Sharding::Of(cut), [&](StringAttr axis) { return cuts_.isStored(variable, axis); });
+    if (!stored.partial.empty()) term_wishes_.try_emplace(value, Sharding::Of(cut).canonical(mesh_));
+    stored.partial.clear();
+    stored.combine.reset();
     if (!stored.isWhole()) wishes_.try_emplace(value, stored.canonical(mesh_));
   }
-  for (Operation& op : llvm::reverse(function_.getBody().front().without_terminator())) wishOperands(&op);
+  for (Operation& op : llvm::reverse(function_.getBody().front().without_terminator())) {
+    wishOperands(&op);
+    wishTerms(&op);
+  }
+}
+
+// The operands of which a pointwise op makes terms, if there is one choice of them.
+void FunctionSharding::wishTerms(Operation* op) {
+  if (op->getNumResults() != 1 || !term_wishes_.contains(op->getResult(0))) return;
+  const ir::FactorRule rule = ir::FactorsOf(op);
+  if (rule.linear_in.size() != 1) return;
+  const Sharding wish = term_wishes_.find(op->getResult(0))->second;
+  for (unsigned i : rule.linear_in[0]) {
+    if (rule.operands[i] == rule.results[0]) term_wishes_.try_emplace(op->getOperand(i), wish);
+  }
 }
 
 // Ops whose loops are all parallel give each rank its part of the result from parts of the operands.
@@ -110,7 +128,39 @@ void FunctionSharding::wishOperands(Operation* op) {
   }
 }
 
+// Runs an op whose result is wished for as terms on terms, if it reads some and if nothing is gathered for it.
+// An operand that is whole is then a term of the first rank. Returns false if the op runs otherwise.
+bool FunctionSharding::runOnTerms(Operation* op) {
+  if (op->getNumResults() != 1 || !term_wishes_.contains(op->getResult(0))) return false;
+  const Sharding& wish = term_wishes_.find(op->getResult(0))->second;
+  OpSharding sharding(op, mesh_);
+  if (sharding.rule().linear_in.size() != 1) return false;
+  const llvm::SmallVector<unsigned> terms = sharding.rule().linear_in[0];
+  const bool reads_terms = llvm::any_of(terms, [&](unsigned i) {
+    const Sharding& operand = values_.find(op->getOperand(i))->second;
+    return operand.combine == ir::ReduceKind::sum && !operand.partial.empty();
+  });
+  if (!reads_terms) return false;
+  for (StringAttr axis : AxesInOrder(mesh_, wish)) {
+    if (!wish.isCutBy(axis)) continue;
+    std::optional<unsigned> factor = sharding.factorAtResult(0, wish, axis);
+    if (!factor) return false;
+    sharding.cut(*factor, axis);
+  }
+  for (StringAttr axis : wish.partial) sharding.pass(terms, axis);
+  if (!(sharding.result(0) == wish)) return false;
+  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+    const Sharding parts = sharding.operand(i);
+    for (StringAttr axis : mesh_.getNames()) {
+      if (values_.find(operand)->second.isCutBy(axis) && !parts.isCutBy(axis)) return false;
+    }
+  }
+  put(op, std::move(sharding));
+  return true;
+}
+
 void FunctionSharding::forward(Operation* op) {
+  if (runOnTerms(op)) return;
   OpSharding sharding(op, mesh_);
   const llvm::SmallVector<unsigned> terms = termsThatPass(op, sharding.rule());
   Axes passing;
@@ -378,7 +428,8 @@ Value FunctionSharding::reshard(Value value, const Sharding& to, Operation* read
   }
   if (strict_ && mlir::failed(reasons_.checkGather(value, to, reader))) failed_ = true;
   mlir::OpBuilder builder(function_.getContext());
-  if (is_gather) {
+  const bool combines = llvm::any_of(from.partial, [&](StringAttr axis) { return !to.isPartialOver(axis); });
+  if (is_gather || (combines && llvm::isa<mlir::BlockArgument>(value))) {
     builder.setInsertionPoint(reader);
   } else {
     builder.setInsertionPointAfterValue(value);
@@ -387,7 +438,7 @@ Value FunctionSharding::reshard(Value value, const Sharding& to, Operation* read
   // A constant has no device of its own.
   const ir::DeviceAttr device = ir::DeviceOf(value) ? ir::DeviceOf(value) : ir::DeviceOf(reader);
   if (device) ir::SetDevice(made, device);
-  if (!from.partial.empty() && mayWait(value)) made->setAttr(ir::kMayWaitAttr, builder.getUnitAttr());
+  if (combines && mayWait(value)) made->setAttr(ir::kMayWaitAttr, builder.getUnitAttr());
   reasons_.explain(made, reader);
   reshards_[value].push_back({made, gathered_bytes_});
   if (is_gather) gathered_bytes_ += bytes;
