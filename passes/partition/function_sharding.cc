@@ -6,7 +6,6 @@
 
 namespace sinter {
 
-using ir::FactorKind;
 using ir::Sharding;
 using mlir::Operation;
 using mlir::StringAttr;
@@ -28,18 +27,15 @@ int64_t BytesOfResults(Operation* op) {
 constexpr int64_t kBytesToGatherAgain = int64_t{1} << 20;
 constexpr int64_t kGathersBetween = 4;
 
-// Returns the sharding with the cuts by these axes alone.
-Sharding OnlyAxes(Sharding sharding, llvm::function_ref<bool(StringAttr)> keeps) {
-  for (auto& dim : sharding.dims) {
-    for (ir::Extent& extent : dim) llvm::erase_if(extent.axes, [&](StringAttr axis) { return !keeps(axis); });
-  }
-  return sharding;
-}
-
 }  // namespace
 
 FunctionSharding::FunctionSharding(FuncOp function, ir::MeshAttr mesh, const VariableCuts& cuts, bool strict)
-    : function_(function), mesh_(mesh), cuts_(cuts), strict_(strict), reasons_(function, mesh, *this) {
+    : function_(function),
+      mesh_(mesh),
+      cuts_(cuts),
+      wishes_(function, mesh, cuts),
+      strict_(strict),
+      reasons_(function, mesh, *this) {
   for (mlir::BlockArgument argument : function.getArguments()) {
     values_[argument] = ir::ShardingOf(argument).canonical(mesh);
     const llvm::StringRef variable = VariableOfArgument(function, argument.getArgNumber());
@@ -51,7 +47,6 @@ FunctionSharding::FunctionSharding(FuncOp function, ir::MeshAttr mesh, const Var
 
 mlir::LogicalResult FunctionSharding::run() {
   auto ops = function_.getBody().front().without_terminator();
-  wish();
   for (mlir::BlockArgument argument : function_.getArguments()) settle(argument);
   // The second time, an op knows what becomes of values that come after it.
   for (int sweep = 0; sweep < 2; ++sweep) {
@@ -78,61 +73,12 @@ bool FunctionSharding::isStored(Value value, StringAttr axis) const {
   return found != stored_.end() && llvm::is_contained(found->second, axis);
 }
 
-void FunctionSharding::wish() {
-  Operation* last = function_.getBody().front().getTerminator();
-  for (auto [i, value] : llvm::enumerate(last->getOperands())) {
-    const llvm::StringRef variable = VariableOfResult(function_, i);
-    const ir::ShardingAttr cut = cuts_.of(variable);
-    if (!cut) continue;
-    Sharding stored =
-        OnlyAxes(Sharding::Of(cut), [&](StringAttr axis) { return cuts_.isStored(variable, axis); });
-    if (!stored.partial.empty()) term_wishes_.try_emplace(value, Sharding::Of(cut).canonical(mesh_));
-    stored.partial.clear();
-    stored.combine.reset();
-    if (!stored.isWhole()) wishes_.try_emplace(value, stored.canonical(mesh_));
-  }
-  for (Operation& op : llvm::reverse(function_.getBody().front().without_terminator())) {
-    wishOperands(&op);
-    wishTerms(&op);
-  }
-}
-
-// The operands of which a pointwise op makes terms, if there is one choice of them.
-void FunctionSharding::wishTerms(Operation* op) {
-  if (op->getNumResults() != 1 || !term_wishes_.contains(op->getResult(0))) return;
-  const ir::FactorRule rule = ir::FactorsOf(op);
-  if (rule.linear_in.size() != 1) return;
-  const Sharding wish = term_wishes_.find(op->getResult(0))->second;
-  for (unsigned i : rule.linear_in[0]) {
-    if (rule.operands[i] == rule.results[0]) term_wishes_.try_emplace(op->getOperand(i), wish);
-  }
-}
-
-// Ops whose loops are all parallel give each rank its part of the result from parts of the operands.
-void FunctionSharding::wishOperands(Operation* op) {
-  if (op->getNumResults() != 1 || !wishes_.contains(op->getResult(0))) return;
-  OpSharding parts(op, mesh_);
-  const Sharding wish = wishes_.find(op->getResult(0))->second;
-  for (const ir::Factor& factor : parts.rule().factors) {
-    if (factor.kind != FactorKind::kParallel) return;
-  }
-  for (StringAttr axis : AxesInOrder(mesh_, wish)) {
-    if (!wish.isCutBy(axis)) continue;
-    std::optional<unsigned> factor = parts.factorAtResult(0, wish, axis);
-    if (!factor) return;
-    parts.cut(*factor, axis);
-  }
-  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
-    Sharding part = parts.operand(i);
-    if (!part.isWhole()) wishes_.try_emplace(operand, std::move(part));
-  }
-}
-
-// Runs an op whose result is wished for as terms on terms, if it reads some and if nothing is gathered for it.
-// An operand that is whole is then a term of the first rank. Returns false if the op runs otherwise.
+// Runs an op whose result is wished for as terms on terms, if it reads some and if nothing is gathered for
+// it. An operand that is whole is then a term of the first rank. Returns false if the op runs otherwise.
 bool FunctionSharding::runOnTerms(Operation* op) {
-  if (op->getNumResults() != 1 || !term_wishes_.contains(op->getResult(0))) return false;
-  const Sharding& wish = term_wishes_.find(op->getResult(0))->second;
+  const Sharding* const wished = op->getNumResults() == 1 ? wishes_.termsOf(op->getResult(0)) : nullptr;
+  if (!wished) return false;
+  const Sharding& wish = *wished;
   OpSharding sharding(op, mesh_);
   if (sharding.rule().linear_in.size() != 1) return false;
   const llvm::SmallVector<unsigned> terms = sharding.rule().linear_in[0];
@@ -304,9 +250,8 @@ void FunctionSharding::settle(Value value) {
   if (settled.partial.empty()) return;
   settled.partial.clear();
   settled.combine.reset();
-  auto wish = wishes_.find(value);
-  if (wish != wishes_.end()) {
-    for (StringAttr axis : cutFurther(settled, wish->second)) stored_[value].push_back(axis);
+  if (const Sharding* wish = wishes_.partsOf(value)) {
+    for (StringAttr axis : cutFurther(settled, *wish)) stored_[value].push_back(axis);
   }
   settled_.insert_or_assign(value, settled.canonical(mesh_));
 }

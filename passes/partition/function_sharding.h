@@ -25,6 +25,7 @@
 #include "sinter/ir/dialect/sharding.h"
 #include "sinter/passes/partition/op_sharding.h"
 #include "sinter/passes/partition/reshard_reasons.h"
+#include "sinter/passes/partition/sharding_wishes.h"
 #include "sinter/passes/partition/variable_cuts.h"
 
 namespace sinter {
@@ -42,9 +43,6 @@ class FunctionSharding : private ReshardReasons::Parts {
  private:
   using Axes = llvm::SmallVector<mlir::StringAttr, 1>;
 
-  void wish();
-  void wishOperands(mlir::Operation* op);
-  void wishTerms(mlir::Operation* op);
   void forward(mlir::Operation* op);
   bool runOnTerms(mlir::Operation* op);
   llvm::SmallVector<unsigned> termsThatPass(mlir::Operation* op, const ir::FactorRule& rule);
@@ -70,14 +68,13 @@ class FunctionSharding : private ReshardReasons::Parts {
   mlir::func::FuncOp function_;
   ir::MeshAttr mesh_;
   const VariableCuts& cuts_;
+  const ShardingWishes wishes_;
   const bool strict_;
   bool failed_ = false;
   ReshardReasons reasons_;
   llvm::DenseMap<mlir::Operation*, OpSharding> ops_;
   llvm::DenseMap<mlir::Value, ir::Sharding> values_;
   llvm::DenseMap<mlir::Value, ir::Sharding> settled_;  // Shardings in which terms settle.
-  llvm::DenseMap<mlir::Value, ir::Sharding> wishes_;
-  llvm::DenseMap<mlir::Value, ir::Sharding> term_wishes_;  // Shardings of variables that are kept as terms.
   // Axes that cut a value for storage alone.
   llvm::DenseMap<mlir::Value, Axes> stored_;
   // Values that ops on other than stored parts depend on, by the axis of these parts.

@@ -141,7 +141,7 @@ void LocalFunction::runOp(Operation* op) {
   }
 }
 
-// Combines terms, then gathers the dimensions that change, then takes this rank's part. If the result is to be
+// Combines terms, then gathers the dimensions that change, then takes this rank's part. If the result is
 // terms over axes whose ranks all have it, the first of them keeps it.
 void LocalFunction::runReshard(ir::ReshardOp op) {
   Sharding now = ir::ShardingOf(op.getX()), to = ir::ShardingOf(op);

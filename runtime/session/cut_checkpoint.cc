@@ -171,8 +171,9 @@ class PartSaver {
         if (own.ok()) own = WriteParts(i, variable);
         continue;
       }
-      SINTER_ASSIGN_OR_RETURN(const HostTensor sum, variables_.View(variable));
-      if (own.ok() && static_cast<int>(i) % together_.size() == together_.rank()) own = WriteSum(i, sum);
+      const absl::StatusOr<HostTensor> sum = variables_.View(variable);
+      if (!sum.ok()) return own.ok() ? sum.status() : own;
+      if (own.ok() && static_cast<int>(i) % together_.size() == together_.rank()) own = WriteSum(i, *sum);
     }
     SINTER_RETURN_IF_ERROR(own);
     return shared_->Sync();

@@ -241,10 +241,6 @@ absl::Status SessionVariables::WritePart(const Part& part, int64_t begin, int64_
   return absl::OkStatus();
 }
 
-absl::Status SessionVariables::ZeroPart(const Part& part) {
-  return InitializePart(part, {.kind = InitialValues::Kind::kConstant, .a = 0}, /*prefetched=*/nullptr);
-}
-
 absl::Status SessionVariables::WriteRounded(uint32_t copy, size_t offset, const void* data, size_t bytes) {
   constexpr int64_t kWide = sizeof(float);
   const DType dtype = TypeOf(copy);

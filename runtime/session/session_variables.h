@@ -11,8 +11,9 @@
 // A variable has copies: one on each device that uses it, and low-precision ones (plan.fbs: replica_of). The
 // program sees one variable for them. If ranks hold parts of it (plan.fbs: VariableBox), the copies with one
 // box are a part; the variable's value is made of the parts of all ranks, which may be those of other
-// processes. If ranks hold terms (plan.fbs: sum_axes), each term of a part is a part of its own, and the value is
-// the sum of all ranks' terms. A value that is written becomes the first term; the others become zero.
+// processes. If ranks hold terms (plan.fbs: sum_axes), each term of a part is a part of its own, and the
+// value is the sum of all ranks' terms. A value that is written becomes the first term; the others become
+// zero.
 #ifndef SINTER_RUNTIME_SESSION_SESSION_VARIABLES_H_
 #define SINTER_RUNTIME_SESSION_SESSION_VARIABLES_H_
 
@@ -58,9 +59,9 @@ class SessionVariables {
   // NotFound names the nearest variables.
   absl::StatusOr<size_t> Find(std::string_view name) const;
 
-  // Returns a view, or a copy if the variable is on a GPU, cut or a sum. FailedPrecondition if no local device
-  // has it, or if a failed run may have left it half-written. A cut variable or sum of several processes is
-  // gathered: all make this call.
+  // Returns a view, or a copy if the variable is on a GPU, cut or a sum. FailedPrecondition if no local
+  // device has it, or if a failed run may have left it half-written. Among several processes all call it for
+  // a variable that is cut or a sum.
   absl::StatusOr<HostTensor> View(size_t variable) const;
   // Writes all local copies, rounding for low-precision ones. `data` may be the session's own memory.
   absl::Status Write(size_t variable, const void* data);
@@ -81,7 +82,7 @@ class SessionVariables {
   // Writes elements [begin, begin + count) of all copies of a part. MarkWritten follows the last piece.
   absl::Status WritePart(const Part& part, int64_t begin, int64_t count, const void* data);
   // Sets all elements of a part to zero.
-  absl::Status ZeroPart(const Part& part);
+  absl::Status ZeroPart(const Part& part) { return InitializePart(part, {}, /*prefetched=*/nullptr); }
   void MarkWritten(size_t variable);
 
   // Returns the values of a log (runtime/tensor/scalar_log.h) since the last call. NotFound lists the logs.

@@ -160,8 +160,8 @@ Graph BuildAccumulatingMlp() {
   return graph;
 }
 
-// The runs that accumulate exchange the loss over the batch and activations; the update exchanges each gradient
-// once. Parts of sums need a scattered gradient in each run.
+// The runs that accumulate exchange the loss over the batch and activations; the update exchanges each
+// gradient once. Parts of sums need a scattered gradient in each run.
 TEST(ParallelTest, AccumulatedGradientsTravelOnce) {
   using parallel::Data;
   using parallel::Zero;

@@ -63,8 +63,8 @@ inline uint32_t AddCutVariable(TestPlan& plan, const std::string& name, DType dt
 //   whole    f32[5], steps i64[]
 //   sum      f32[6]        a term for each i, equal for all j
 //   sums     f32[4,12]     a term for each i, of the j-th of b blocks of columns
-// The function "double" doubles `rows`, and "narrow" returns all ranks' narrow rows. "collect" adds row i of t,
-// f32[a,6], to rank (i, j)'s term of `sum`, and row i b + j of u, f32[a b,48/b], to that of `sums`.
+// The function "double" doubles `rows`, and "narrow" returns all ranks' narrow rows. "collect" adds row i of
+// t, f32[a,6], to rank (i, j)'s term of `sum`, and row i b + j of u, f32[a b,48/b], to that of `sums`.
 inline TestPlan CutPlan(const MeshShape& mesh, Device device) {
   using Kind = fb::InitializerKind;
   const int64_t a = mesh.a, b = mesh.b, n = a * b;

@@ -173,6 +173,8 @@ TEST_F(MeshTrainingTest, AccumulatedGradients) {
     Compare({.model = "mlp", .optimizer = "adam scaled", .parts = 2},
             {.axes = {{"replica", 2}, {"data", 2}, {"tensor", 2}}, .zero = level});
   }
+  Compare({.model = "mlp", .batch = 13, .optimizer = "adamw", .parts = 2},
+          {.axes = {{"data", 3}}, .zero = 1, .even = false});
   TrainingSetup setup{.model = "mlp", .optimizer = "adamw", .parts = 2}, placed = setup;
   placed.is_placed = true;
   MeshCase mesh = Data(4);
