@@ -155,11 +155,11 @@ def FoldConstants : Pass<"sinter-fold-constants", "::mlir::func::FuncOp"> {
 }
 
 def CutVariables : Pass<"sinter-cut-variables", "::mlir::ModuleOp"> {
-  let summary = "Cut variables along an axis of the mesh";
+  let summary = "Cut variables along an axis of the mesh, or keep them as terms over it";
   let description = [{
-    With `dims`: cuts the extents whose names (`sinter.dims`) are in the list. Without: cuts slots (level 1), sums of gradients
-    over several runs (2) and trainable variables (3) for storage alone, along their first dimension that the axis divides.
-    Errors: an unknown axis, names that no variable has, and a named extent that the axis does not divide.
+    With `dims`: cuts the extents whose names (`sinter.dims`) are in the list. With `terms`: each rank keeps terms of sums of
+    gradients over several runs. Without: cuts slots (level 1), these sums (2) and trainable variables (3) for storage alone,
+    along their first dimension that the axis divides. Errors: an unknown axis, unknown names, and what does not divide.
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
   let options = [
@@ -167,6 +167,7 @@ def CutVariables : Pass<"sinter-cut-variables", "::mlir::ModuleOp"> {
     ListOption<"dims", "dims", "std::string", "Names of the dimensions to cut">,
     Option<"level", "level", "int64_t", "0", "1: slots; 2: also accumulated gradients; 3: also trainable variables">,
     Option<"leastBytes", "least-bytes", "int64_t", "0", "Variables with fewer bytes stay whole at all levels">,
+    Option<"terms", "terms", "bool", "false", "Keep accumulated gradients that the axis does not cut as terms">,
     Option<"report", "report", "bool", "false", "Report variables that stay whole because nothing divides">
   ];
 }
@@ -180,16 +181,15 @@ def Shard : Pass<"sinter-shard", "::mlir::ModuleOp"> {
     ir::FactorRule, if that gathers fewer bytes than the whole op would on every rank. Parts that exist for storage alone count
     only where no operand has others. If a factor that is summed is cut, the results are terms of a sum. Terms pass ops that are
     linear in them, if that makes fewer of them, and are combined before any other reader: on all ranks, or as the parts of a
-    variable that is cut for storage. Then, in reverse order, an op that every rank would compute whole is computed in parts if
-    all its readers want the same parts. A variable that is cut for storage is gathered where it is read, and again if much
-    else was gathered in between.
+    variable that is cut for storage. If a variable is kept as terms, its new value is computed on them. Then, in reverse order,
+    an op that every rank would compute whole is computed in parts if all its readers want the same parts. A variable that is
+    cut for storage is gathered where it is read, and again if much else was gathered in between.
 
     Afterwards every value that is not whole on all ranks has the attribute `sinter.sharding`, and every operand has the sharding
     with which its op runs: `sinter.reshard` ops stand where these differ. Types do not change.
     A function that updates variables must have a batch that divides, or with `even` off more rows than ranks; any other function
-    that does not is computed whole by every rank.
-
-    Errors: exchanges of the program's own, an axis that the mesh lacks, different batches, a batch that does not divide.
+    that does not is computed whole by every rank. Errors: exchanges of the program's own, an axis that the mesh lacks, different
+    batches, a batch that does not divide.
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
   let options = [

@@ -110,10 +110,12 @@ std::string HeaderText(const Plan& plan) {
   return text;
 }
 
-// Returns "parts of 1.5 MB  " for a variable of which each rank holds a part.
+// Returns "parts of 1.5 MB  " for a variable of which each rank holds a part, and "terms of a sum  " if it
+// holds a term.
 std::string PartText(const VariableInfo& variable) {
-  if (!variable.is_cut) return "";
-  return absl::StrCat("parts of ", BytesText(static_cast<double>(variable.part_bytes)), "  ");
+  const std::string terms = variable.is_sum ? "terms of a sum  " : "";
+  if (!variable.is_cut) return terms;
+  return absl::StrCat("parts of ", BytesText(static_cast<double>(variable.part_bytes)), "  ", terms);
 }
 
 // Returns "; replicas of them: 2, 128 B"; empty if there are no replicas. A session allocates memory for

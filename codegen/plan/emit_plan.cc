@@ -74,6 +74,19 @@ Offset<fb::VariableBox> WriteBox(flatbuffers::FlatBufferBuilder& builder, ir::Va
   return fb::CreateVariableBox(builder, list, builder.CreateVector(extents));
 }
 
+// The axes over which ranks hold terms of the variable; 0 if they hold its value.
+Offset<flatbuffers::Vector<uint32_t>> WriteSumAxes(flatbuffers::FlatBufferBuilder& builder,
+                                                   ir::VariableOp variable) {
+  auto names = variable->getAttrOfType<mlir::ArrayAttr>(ir::kSumAxesAttr);
+  if (!names) return 0;
+  const ir::MeshAttr mesh = ir::MeshOf(variable);
+  std::vector<uint32_t> axes;
+  for (auto name : names.getAsRange<mlir::StringAttr>()) {
+    axes.push_back(static_cast<uint32_t>(*mesh.find(name)));
+  }
+  return builder.CreateVector(axes);
+}
+
 std::vector<Offset<fb::Variable>> WriteVariables(mlir::ModuleOp module, PlanContents& plan) {
   std::vector<Offset<fb::Variable>> variables;
   flatbuffers::FlatBufferBuilder& builder = plan.builder;
@@ -91,12 +104,13 @@ std::vector<Offset<fb::Variable>> WriteVariables(mlir::ModuleOp module, PlanCont
         builder, static_cast<fb::InitializerKind>(variable.getInitializer()),
         variable.getA().convertToDouble(), variable.getB().convertToDouble(), variable.getSeed());
     auto box = WriteBox(builder, variable);
+    auto sum_axes = WriteSumAxes(builder, variable);
     llvm::SmallVector<UserLocation> lines = UserLocations(variable.getLoc());
     uint32_t location = plan.locations.Add(lines.empty() ? UserLocation{} : lines.front());
     variables.push_back(fb::CreateVariable(builder, name, WriteType(builder, type),
                                            plan_ir::TensorBytes(type), initializer, variable.getTrainable(),
                                            location, plan.DeviceIndex(DeviceOfVariable(variable)),
-                                           replica_of(variable), box));
+                                           replica_of(variable), box, sum_axes));
   }
   return variables;
 }

@@ -108,6 +108,9 @@ void CutVariables(Manager& m, const CompileOptions& o) {
           {.axis = zero->axis, .level = zero->level, .leastBytes = zero->least_bytes, .report = o.report}));
     }
   }
+  for (const std::string& axis : BatchTactic(o).axes) {
+    m.addPass(createCutVariables({.axis = axis, .terms = true}));
+  }
 }
 
 void Shard(Manager& m, const CompileOptions& o) {

@@ -53,7 +53,8 @@ enum class Reshards {
 
 namespace parallel {
 
-// Data parallelism: every input of rank 1 or more is cut along dimension 0 into contiguous parts.
+// Data parallelism: every input of rank 1 or more is cut along dimension 0 into contiguous parts. Gradients
+// that are accumulated over several runs (optim/optimizer.h) are exchanged once, by the update.
 struct Data {
   std::vector<std::string> axes = {"data"};
   BatchStatistics batch_norm = BatchStatistics::kPerDevice;
@@ -77,9 +78,9 @@ struct Tensor {
 
 // ZeRO (Rajbhandari et al., arXiv 1910.02054): each rank stores a part of variables that data parallelism
 // would have it store whole. Level 1: the optimizer's slots; each rank updates its part of a parameter, and
-// the parts are gathered. Level 2: also gradients that are accumulated over several runs. Level 3: also
-// parameters, which are gathered where they are read. With an axis of two that share the batch, and the other
-// for Zero, this is hybrid sharding: parts within a node, copies across nodes.
+// the parts are gathered. Level 2: also gradients that are accumulated over several runs, which are exchanged
+// in each run. Level 3: also parameters, which are gathered where they are read. With an axis of two that
+// share the batch, and the other for Zero, this is hybrid sharding: parts within a node, copies across nodes.
 struct Zero {
   std::string axis = "data";
   int level = 1;

@@ -42,6 +42,8 @@
 //
 // The sums are in the variables "<name>/accumulated/<parameter>", which each update sets to zero;
 // "<name>/accumulated_losses" counts the losses. An update with nothing accumulated changes no parameter.
+// On a mesh, each rank sums the gradients of its part of the batch, and the update alone exchanges them
+// (docs/parallel.md).
 // Without a name, ApplyAccumulated uses the only unnamed optimiser of its kind that accumulates; several are
 // an error.
 #ifndef SINTER_FRONTEND_OPTIM_OPTIMIZER_H_

@@ -50,8 +50,10 @@ mlir::LogicalResult SinterDialect::verifyOperationAttribute(mlir::Operation* op,
                              << (llvm::isa<CopyOp>(op) ? "a copy names its device behind `to`"
                                                        : "each gradient is where its value is");
   }
-  if (attribute.getName() == kBoxAttr && !llvm::isa<VariableOp>(op)) {
-    return op->emitOpError() << "has the attribute " << kBoxAttr << "; expected it on sinter.variable alone";
+  const bool is_of_variable = attribute.getName() == kBoxAttr || attribute.getName() == kSumAxesAttr;
+  if (is_of_variable && !llvm::isa<VariableOp>(op)) {
+    return op->emitOpError() << "has the attribute " << attribute.getName().getValue()
+                             << "; expected it on sinter.variable alone";
   }
   return CheckDevice(op, attribute);
 }

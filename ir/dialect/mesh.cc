@@ -193,6 +193,27 @@ mlir::LogicalResult CheckBox(mlir::Operation* variable, mlir::RankedTensorType t
   return mlir::success();
 }
 
+mlir::LogicalResult CheckSumAxes(mlir::Operation* variable, mlir::RankedTensorType type,
+                                 mlir::Attribute axes) {
+  if (!type.getElementType().isF32() && !type.getElementType().isF64()) {
+    return variable->emitOpError() << "of type " << type << " has the attribute " << kSumAxesAttr
+                                   << "; expected it on variables of f32 and f64";
+  }
+  MeshAttr mesh = MeshOf(variable);
+  auto list = llvm::dyn_cast<mlir::ArrayAttr>(axes);
+  std::optional<size_t> last;
+  bool is_list = mesh && list && !list.empty();
+  for (size_t i = 0; is_list && i < list.size(); ++i) {
+    auto name = llvm::dyn_cast<mlir::StringAttr>(list[i]);
+    const std::optional<size_t> axis = name ? mesh.find(name) : std::nullopt;
+    is_list = axis && (!last || *axis > *last);
+    last = axis;
+  }
+  if (is_list) return mlir::success();
+  return variable->emitOpError() << "has " << kSumAxesAttr << " = " << axes
+                                 << "; expected axes of the module's mesh, in its order";
+}
+
 // <[768, 3, 6 of 12 from [0, 0, 6], 64] of tensor<768x2304xf32>>
 mlir::Attribute BoxAttr::parse(mlir::AsmParser& parser, mlir::Type) {
   llvm::SmallVector<int64_t> extents, sizes;

@@ -4,7 +4,8 @@
 //
 // All ranks run one program. A function has an attribute for each number that differs between ranks:
 // kRankValueAttr on an argument that is such a number, kPartAttr on an input of which a rank reads some rows.
-// A variable of which a rank holds a part has kBoxAttr, and the part's type.
+// A variable of which a rank holds a part has kBoxAttr, and the part's type; one of which it holds a term has
+// kSumAxesAttr.
 // If a batch does not divide evenly, a function has a variant for each set of ranks with equal shapes:
 // kRanksAttr says which ranks, kVariantOfAttr which function.
 #ifndef SINTER_IR_DIALECT_MESH_H_
@@ -39,6 +40,9 @@ inline constexpr llvm::StringLiteral kStoredAttr = "sinter.stored";
 inline constexpr llvm::StringLiteral kMayWaitAttr = "sinter.may_wait";
 // On a sinter.variable: a BoxAttr. The variable's type is then that of a rank's part.
 inline constexpr llvm::StringLiteral kBoxAttr = "sinter.box";
+// On a sinter.variable of f32 or f64 that starts at zero: ArrayAttr of axes of the mesh, in the mesh's order.
+// The ranks along them hold terms, and the variable's value is the sum.
+inline constexpr llvm::StringLiteral kSumAxesAttr = "sinter.sum_axes";
 // On a reshard, and on the exchanges that it becomes: ArrayAttr {text, location}. Why the value changes
 // hands, and the line to which the text refers.
 inline constexpr llvm::StringLiteral kBecauseAttr = "sinter.because";
@@ -53,6 +57,9 @@ MeshAttr MeshOf(mlir::Operation* op);
 // An error if `box` is no BoxAttr, if its part is not of this type, or if the parts of the mesh's ranks are
 // not exactly the whole.
 mlir::LogicalResult CheckBox(mlir::Operation* variable, mlir::RankedTensorType type, mlir::Attribute box);
+// An error if `axes` is no list of the mesh's axes in their order, or if the type is not f32 or f64.
+mlir::LogicalResult CheckSumAxes(mlir::Operation* variable, mlir::RankedTensorType type,
+                                 mlir::Attribute axes);
 
 }  // namespace sinter::ir
 

@@ -51,6 +51,8 @@ mlir::LogicalResult VariableOp::verify() {
   if (mlir::Attribute box = (*this)->getAttr(kBoxAttr); box && mlir::failed(CheckBox(*this, type, box))) {
     return mlir::failure();
   }
+  mlir::Attribute sum = (*this)->getAttr(kSumAxesAttr);
+  if (sum && mlir::failed(CheckSumAxes(*this, type, sum))) return mlir::failure();
   bool is_float = llvm::isa<mlir::FloatType>(type.getElementType());
   llvm::StringRef initializer = stringifyInitializer(getInitializer());
   if (getInitializer() == Initializer::constant) {

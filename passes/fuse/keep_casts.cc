@@ -112,6 +112,8 @@ class KeepCastsPass : public impl::KeepCastsBase<KeepCastsPass> {
 // reader.
 bool KeepCastsPass::isWorthKeeping(VariableOp variable, mlir::Type element,
                                    llvm::ArrayRef<VariableUse> uses) {
+  // Terms of a sum have no copies.
+  if (variable->hasAttr(ir::kSumAxesAttr)) return false;
   const bool is_wanted = llvm::any_of(uses, [&](const VariableUse& use) {
     return llvm::any_of(CastsOf(use.old_values, element),
                         [](ir::CastOp cast) { return IsReadFromMemory(cast.getResult()); });

@@ -39,8 +39,11 @@ class CutVariablesPass : public impl::CutVariablesBase<CutVariablesPass> {
     for (auto variable : getOperation().getOps<VariableOp>()) by_name_[variable.getSymName()] = variable;
     if (!dims.empty() && mlir::failed(checkDims())) return signalPassFailure();
     for (auto variable : getOperation().getOps<VariableOp>()) {
-      if (mlir::failed(dims.empty() ? cutForStorage(variable) : cutDims(variable)))
+      if (terms) {
+        keepTerms(variable);
+      } else if (mlir::failed(dims.empty() ? cutForStorage(variable) : cutDims(variable))) {
         return signalPassFailure();
+      }
     }
   }
 
@@ -48,6 +51,7 @@ class CutVariablesPass : public impl::CutVariablesBase<CutVariablesPass> {
   mlir::LogicalResult checkDims();
   mlir::LogicalResult cutDims(VariableOp variable);
   mlir::LogicalResult cutForStorage(VariableOp variable);
+  void keepTerms(VariableOp variable);
   bool isStoredAtLevel(VariableOp variable);
   // The names of the variable's dimensions: its own, or those of the variable whose slot it is.
   ir::ShardingAttr dimsOf(VariableOp variable);
@@ -167,6 +171,19 @@ mlir::LogicalResult CutVariablesPass::cutForStorage(VariableOp variable) {
         << " whole: the " << count() << " ranks of axis \"" << axis << "\" divide none of its dimensions";
   }
   return mlir::success();
+}
+
+// Gradients that are accumulated over several runs are summed over the axis once, when they are applied.
+void CutVariablesPass::keepTerms(VariableOp variable) {
+  const mlir::Type element = TypeOfVariable(variable).getElementType();
+  Sharding sharding = shardingOf(variable);
+  if (!variable->hasAttr(ir::kAccumulatorAttr) || !(element.isF32() || element.isF64()) || count() == 1 ||
+      sharding.isCutBy(axis_) || sharding.isPartialOver(axis_)) {
+    return;
+  }
+  sharding.combine = ir::ReduceKind::sum;
+  sharding.partial.push_back(axis_);
+  set(variable, sharding);
 }
 
 }  // namespace

@@ -81,7 +81,8 @@ std::vector<size_t> BucketEnds(llvm::ArrayRef<ReadySum> sums,
 }
 
 bool TravelsInBucket(ir::ReshardOp op) {
-  return op->hasAttr(ir::kMayWaitAttr) && ir::ShardingOf(op.getX()).dims == ir::ShardingOf(op).dims;
+  const ir::Sharding to = ir::ShardingOf(op);
+  return op->hasAttr(ir::kMayWaitAttr) && ir::ShardingOf(op.getX()).dims == to.dims && to.partial.empty();
 }
 
 BucketKind BucketKind::Of(ir::ReshardOp sum) {

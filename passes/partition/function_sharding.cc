@@ -6,7 +6,6 @@
 
 namespace sinter {
 
-using ir::FactorKind;
 using ir::Sharding;
 using mlir::Operation;
 using mlir::StringAttr;
@@ -28,18 +27,15 @@ int64_t BytesOfResults(Operation* op) {
 constexpr int64_t kBytesToGatherAgain = int64_t{1} << 20;
 constexpr int64_t kGathersBetween = 4;
 
-// Returns the sharding with the cuts by these axes alone.
-Sharding OnlyAxes(Sharding sharding, llvm::function_ref<bool(StringAttr)> keeps) {
-  for (auto& dim : sharding.dims) {
-    for (ir::Extent& extent : dim) llvm::erase_if(extent.axes, [&](StringAttr axis) { return !keeps(axis); });
-  }
-  return sharding;
-}
-
 }  // namespace
 
 FunctionSharding::FunctionSharding(FuncOp function, ir::MeshAttr mesh, const VariableCuts& cuts, bool strict)
-    : function_(function), mesh_(mesh), cuts_(cuts), strict_(strict), reasons_(function, mesh, *this) {
+    : function_(function),
+      mesh_(mesh),
+      cuts_(cuts),
+      wishes_(function, mesh, cuts),
+      strict_(strict),
+      reasons_(function, mesh, *this) {
   for (mlir::BlockArgument argument : function.getArguments()) {
     values_[argument] = ir::ShardingOf(argument).canonical(mesh);
     const llvm::StringRef variable = VariableOfArgument(function, argument.getArgNumber());
@@ -51,7 +47,7 @@ FunctionSharding::FunctionSharding(FuncOp function, ir::MeshAttr mesh, const Var
 
 mlir::LogicalResult FunctionSharding::run() {
   auto ops = function_.getBody().front().without_terminator();
-  wish();
+  for (mlir::BlockArgument argument : function_.getArguments()) settle(argument);
   // The second time, an op knows what becomes of values that come after it.
   for (int sweep = 0; sweep < 2; ++sweep) {
     for (Operation& op : ops) forward(&op);
@@ -77,40 +73,40 @@ bool FunctionSharding::isStored(Value value, StringAttr axis) const {
   return found != stored_.end() && llvm::is_contained(found->second, axis);
 }
 
-void FunctionSharding::wish() {
-  Operation* last = function_.getBody().front().getTerminator();
-  for (auto [i, value] : llvm::enumerate(last->getOperands())) {
-    const llvm::StringRef variable = VariableOfResult(function_, i);
-    const ir::ShardingAttr cut = cuts_.of(variable);
-    if (!cut) continue;
-    Sharding stored =
-        OnlyAxes(Sharding::Of(cut), [&](StringAttr axis) { return cuts_.isStored(variable, axis); });
-    if (!stored.isWhole()) wishes_.try_emplace(value, stored.canonical(mesh_));
-  }
-  for (Operation& op : llvm::reverse(function_.getBody().front().without_terminator())) wishOperands(&op);
-}
-
-// Ops whose loops are all parallel give each rank its part of the result from parts of the operands.
-void FunctionSharding::wishOperands(Operation* op) {
-  if (op->getNumResults() != 1 || !wishes_.contains(op->getResult(0))) return;
-  OpSharding parts(op, mesh_);
-  const Sharding wish = wishes_.find(op->getResult(0))->second;
-  for (const ir::Factor& factor : parts.rule().factors) {
-    if (factor.kind != FactorKind::kParallel) return;
-  }
+// Runs an op whose result is wished for as terms on terms, if it reads some and if nothing is gathered for
+// it. An operand that is whole is then a term of the first rank. Returns false if the op runs otherwise.
+bool FunctionSharding::runOnTerms(Operation* op) {
+  const Sharding* const wished = op->getNumResults() == 1 ? wishes_.termsOf(op->getResult(0)) : nullptr;
+  if (!wished) return false;
+  const Sharding& wish = *wished;
+  OpSharding sharding(op, mesh_);
+  if (sharding.rule().linear_in.size() != 1) return false;
+  const llvm::SmallVector<unsigned> terms = sharding.rule().linear_in[0];
+  const bool reads_terms = llvm::any_of(terms, [&](unsigned i) {
+    const Sharding& operand = values_.find(op->getOperand(i))->second;
+    return operand.combine == ir::ReduceKind::sum && !operand.partial.empty();
+  });
+  if (!reads_terms) return false;
   for (StringAttr axis : AxesInOrder(mesh_, wish)) {
     if (!wish.isCutBy(axis)) continue;
-    std::optional<unsigned> factor = parts.factorAtResult(0, wish, axis);
-    if (!factor) return;
-    parts.cut(*factor, axis);
+    std::optional<unsigned> factor = sharding.factorAtResult(0, wish, axis);
+    if (!factor) return false;
+    sharding.cut(*factor, axis);
   }
+  for (StringAttr axis : wish.partial) sharding.pass(terms, axis);
+  if (!(sharding.result(0) == wish)) return false;
   for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
-    Sharding part = parts.operand(i);
-    if (!part.isWhole()) wishes_.try_emplace(operand, std::move(part));
+    const Sharding parts = sharding.operand(i);
+    for (StringAttr axis : mesh_.getNames()) {
+      if (values_.find(operand)->second.isCutBy(axis) && !parts.isCutBy(axis)) return false;
+    }
   }
+  put(op, std::move(sharding));
+  return true;
 }
 
 void FunctionSharding::forward(Operation* op) {
+  if (runOnTerms(op)) return;
   OpSharding sharding(op, mesh_);
   const llvm::SmallVector<unsigned> terms = termsThatPass(op, sharding.rule());
   Axes passing;
@@ -254,9 +250,8 @@ void FunctionSharding::settle(Value value) {
   if (settled.partial.empty()) return;
   settled.partial.clear();
   settled.combine.reset();
-  auto wish = wishes_.find(value);
-  if (wish != wishes_.end()) {
-    for (StringAttr axis : cutFurther(settled, wish->second)) stored_[value].push_back(axis);
+  if (const Sharding* wish = wishes_.partsOf(value)) {
+    for (StringAttr axis : cutFurther(settled, *wish)) stored_[value].push_back(axis);
   }
   settled_.insert_or_assign(value, settled.canonical(mesh_));
 }
@@ -378,7 +373,8 @@ Value FunctionSharding::reshard(Value value, const Sharding& to, Operation* read
   }
   if (strict_ && mlir::failed(reasons_.checkGather(value, to, reader))) failed_ = true;
   mlir::OpBuilder builder(function_.getContext());
-  if (is_gather) {
+  const bool combines = llvm::any_of(from.partial, [&](StringAttr axis) { return !to.isPartialOver(axis); });
+  if (is_gather || (combines && llvm::isa<mlir::BlockArgument>(value))) {
     builder.setInsertionPoint(reader);
   } else {
     builder.setInsertionPointAfterValue(value);
@@ -387,7 +383,7 @@ Value FunctionSharding::reshard(Value value, const Sharding& to, Operation* read
   // A constant has no device of its own.
   const ir::DeviceAttr device = ir::DeviceOf(value) ? ir::DeviceOf(value) : ir::DeviceOf(reader);
   if (device) ir::SetDevice(made, device);
-  if (!from.partial.empty() && mayWait(value)) made->setAttr(ir::kMayWaitAttr, builder.getUnitAttr());
+  if (combines && mayWait(value)) made->setAttr(ir::kMayWaitAttr, builder.getUnitAttr());
   reasons_.explain(made, reader);
   reshards_[value].push_back({made, gathered_bytes_});
   if (is_gather) gathered_bytes_ += bytes;

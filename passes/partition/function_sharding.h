@@ -11,7 +11,8 @@
 // the
 //    fewest bytes are gathered. Parts that exist for storage alone give way to others.
 // 3. Terms of a sum pass ops that are linear in them. Before any other reader they settle: combined on every
-//    rank, or in the parts that are wished for.
+//    rank, or in the parts that are wished for. A variable that is kept as terms wishes for its new value as
+//    terms: ops that compute it from terms run on terms, whoever else reads these.
 // 4. Backward. An op that every rank would compute whole is computed in the parts that all its readers want.
 #ifndef SINTER_PASSES_PARTITION_FUNCTION_SHARDING_H_
 #define SINTER_PASSES_PARTITION_FUNCTION_SHARDING_H_
@@ -24,6 +25,7 @@
 #include "sinter/ir/dialect/sharding.h"
 #include "sinter/passes/partition/op_sharding.h"
 #include "sinter/passes/partition/reshard_reasons.h"
+#include "sinter/passes/partition/sharding_wishes.h"
 #include "sinter/passes/partition/variable_cuts.h"
 
 namespace sinter {
@@ -41,9 +43,8 @@ class FunctionSharding : private ReshardReasons::Parts {
  private:
   using Axes = llvm::SmallVector<mlir::StringAttr, 1>;
 
-  void wish();
-  void wishOperands(mlir::Operation* op);
   void forward(mlir::Operation* op);
+  bool runOnTerms(mlir::Operation* op);
   llvm::SmallVector<unsigned> termsThatPass(mlir::Operation* op, const ir::FactorRule& rule);
   void cutAlong(mlir::Operation* op, OpSharding& sharding, mlir::StringAttr axis);
   void settle(mlir::Value value);
@@ -67,13 +68,13 @@ class FunctionSharding : private ReshardReasons::Parts {
   mlir::func::FuncOp function_;
   ir::MeshAttr mesh_;
   const VariableCuts& cuts_;
+  const ShardingWishes wishes_;
   const bool strict_;
   bool failed_ = false;
   ReshardReasons reasons_;
   llvm::DenseMap<mlir::Operation*, OpSharding> ops_;
   llvm::DenseMap<mlir::Value, ir::Sharding> values_;
   llvm::DenseMap<mlir::Value, ir::Sharding> settled_;  // Shardings in which terms settle.
-  llvm::DenseMap<mlir::Value, ir::Sharding> wishes_;
   // Axes that cut a value for storage alone.
   llvm::DenseMap<mlir::Value, Axes> stored_;
   // Values that ops on other than stored parts depend on, by the axis of these parts.

@@ -142,10 +142,10 @@ void LocalFunction::runOp(Operation* op) {
   }
 }
 
-// Combines terms, then gathers the dimensions that change, then takes this rank's part.
+// Combines terms, then gathers the dimensions that change, then takes this rank's part. If the result is
+// terms over axes whose ranks all have it, the first of them keeps it.
 void LocalFunction::runReshard(ir::ReshardOp op) {
-  Sharding now = ir::ShardingOf(op.getX());
-  const Sharding to = ir::ShardingOf(op);
+  Sharding now = ir::ShardingOf(op.getX()), to = ir::ShardingOf(op);
   if (op->hasAttr(ir::kMayWaitAttr)) {
     late_values_.insert(op);
     if (TravelsInBucket(op)) return addToBucket(op);
@@ -153,11 +153,17 @@ void LocalFunction::runReshard(ir::ReshardOp op) {
   rank_builder_.setReason(op->getAttr(ir::kBecauseAttr));
   Value value = combined(values_[op.getX()], now, to, op);
   value = gathered(value, now, to, op);
+  llvm::SmallVector<StringAttr> made_terms;
+  for (StringAttr axis : std::exchange(to.partial, {})) {
+    if (!now.isPartialOver(axis)) made_terms.push_back(axis);
+  }
   values_[op] = now.isWhole() && !to.isWhole() ? madeAnew(value, to, op) : Value();
   if (!values_[op]) values_[op] = cut(value, now, to, op);
+  if (!made_terms.empty()) values_[op] = rank_builder_.onlyOnFirst(values_[op], made_terms, op.getLoc());
 }
 
-// Terms of which each rank wants a part are scattered, all others combined on every rank.
+// Terms of which each rank wants a part are scattered, all others combined on every rank, but for those over
+// axes over which the result is terms of the same kind.
 Value LocalFunction::combined(Value value, Sharding& now, const Sharding& to, ir::ReshardOp op) {
   if (now.partial.empty()) return value;
   for (size_t d = 0; d < now.dims.size(); ++d) {
@@ -171,9 +177,15 @@ Value LocalFunction::combined(Value value, Sharding& now, const Sharding& to, ir
       if (scatters) value = rank_builder_.scatter(value, now, d, e, after, op.getLoc());
     }
   }
+  llvm::SmallVector<StringAttr, 1> kept;
+  llvm::erase_if(now.partial, [&](StringAttr axis) {
+    const bool stays = to.isPartialOver(axis) && to.combine == now.combine;
+    if (stays) kept.push_back(axis);
+    return stays;
+  });
   if (!now.partial.empty()) value = rank_builder_.allReduce(op.getLoc(), value, now.partial, *now.combine)[0];
-  now.partial.clear();
-  now.combine.reset();
+  now.partial = kept;
+  if (kept.empty()) now.combine.reset();
   return value;
 }
 
@@ -248,7 +260,7 @@ void LocalFunction::flush(size_t index) {
     sums.push_back(values_[op.getX()]);
     locs.push_back(op.getX().getLoc());
   }
-  listener_.device = ir::DeviceOf(sums.front());
+  listener_.device = bucket.device;
   // One reason stands for all of them.
   rank_builder_.setReason(bucket.sums.front()->getAttr(ir::kBecauseAttr));
   const llvm::SmallVector<Value> all =

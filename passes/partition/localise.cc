@@ -28,11 +28,21 @@ class LocalisePass : public impl::LocaliseBase<LocalisePass> {
   }
 
  private:
-  // A variable gets the type of a rank's part. All parts are equal.
   void localise(ir::VariableOp variable) {
     auto attribute = variable->getAttrOfType<ir::ShardingAttr>(ir::kShardingAttr);
     if (!attribute) return;
-    const ir::Sharding sharding = ir::Sharding::Of(attribute);
+    ir::Sharding sharding = ir::Sharding::Of(attribute);
+    if (!sharding.partial.empty()) {
+      const llvm::SmallVector<mlir::Attribute> axes(sharding.partial.begin(), sharding.partial.end());
+      variable->setAttr(ir::kSumAxesAttr, mlir::ArrayAttr::get(&getContext(), axes));
+      sharding.partial.clear();
+    }
+    if (!sharding.isWhole()) setBox(variable, sharding);
+    for (llvm::StringLiteral name : {ir::kShardingAttr, ir::kStoredAttr}) variable->removeAttr(name);
+  }
+
+  // A variable gets the type of a rank's part. All parts are equal.
+  void setBox(ir::VariableOp variable, const ir::Sharding& sharding) {
     llvm::SmallVector<RankSet::Range> all;
     for (int64_t size : settings_.mesh.getSizes()) all.push_back({0, size});
     const RankSet ranks(settings_.mesh, all);
@@ -54,7 +64,6 @@ class LocalisePass : public impl::LocaliseBase<LocalisePass> {
     }
     variable->setAttr(ir::kBoxAttr, ir::BoxAttr::get(&getContext(), whole, extents, sizes, firsts));
     variable.setTypeAttr(mlir::TypeAttr::get(ranks.localType(whole, sharding)));
-    for (llvm::StringLiteral name : {ir::kShardingAttr, ir::kStoredAttr}) variable->removeAttr(name);
   }
 
   mlir::LogicalResult localise(FuncOp function) {
@@ -69,14 +78,17 @@ class LocalisePass : public impl::LocaliseBase<LocalisePass> {
     return mlir::success();
   }
 
-  // Ranks that add a value which each of them has whole would count it once for every rank.
+  // A value that is whole is a term of a sum on the first rank, beside zeros. Other terms have no zero.
   static mlir::LogicalResult checkTerms(FuncOp function) {
     mlir::WalkResult walk = function.walk([](ir::ReshardOp op) {
-      const ir::Sharding from = ir::ShardingOf(op.getX());
-      for (mlir::StringAttr axis : ir::ShardingOf(op).partial) {
-        if (from.isPartialOver(axis)) continue;
-        op.emitOpError() << "makes terms over axis " << axis << " of a value that its ranks have as "
-                         << from.text() << "; expected terms";
+      const ir::Sharding from = ir::ShardingOf(op.getX()), to = ir::ShardingOf(op);
+      for (mlir::StringAttr axis : to.partial) {
+        if (to.combine == ir::ReduceKind::sum || (from.isPartialOver(axis) && from.combine == to.combine)) {
+          continue;
+        }
+        op.emitOpError() << "makes terms of a " << ir::stringifyReduceKind(*to.combine) << " over axis "
+                         << axis << " of a value that its ranks have as " << from.text()
+                         << "; expected such terms, or a sum";
         return mlir::WalkResult::interrupt();
       }
       return mlir::WalkResult::advance();

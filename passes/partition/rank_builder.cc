@@ -17,6 +17,7 @@ using mlir::Value;
 namespace {
 
 bool IsZeros(Value value) {
+  if (auto broadcast = value.getDefiningOp<ir::BroadcastOp>()) return IsZeros(broadcast->getOperand(0));
   auto constant = value.getDefiningOp<ir::ConstantOp>();
   auto splat = constant ? llvm::dyn_cast<mlir::SplatElementsAttr>(constant.getValue()) : nullptr;
   if (!splat) return false;

@@ -63,11 +63,16 @@ void ReshardReasons::explain(ir::ReshardOp made, Operation* reader) const {
   mlir::Builder builder(made.getContext());
   std::string text;
   Value cause = made.getX();
-  if (!from.partial.empty()) {
-    const StringAttr axis = from.partial.front();
-    cause = causeOf(cause, axis);
-    text = "the ranks have terms of a value that " + nameOf(reader) + " reads, because axis \"" + axis.str() +
-           "\" cuts " + nameOf(cause);
+  const auto* combined =
+      llvm::find_if(from.partial, [&](StringAttr axis) { return !to.isPartialOver(axis); });
+  if (combined != from.partial.end()) {
+    cause = causeOf(cause, *combined);
+    const Sharding* const parts = parts_.find(cause);
+    const bool is_kept = llvm::isa<mlir::BlockArgument>(cause) && parts && parts->isPartialOver(*combined);
+    text = "the ranks have terms of a value that " + nameOf(reader) + " reads, because ";
+    text += is_kept ? "each rank of axis \"" + combined->str() + "\" keeps its own terms of "
+                    : "axis \"" + combined->str() + "\" cuts ";
+    text += nameOf(cause);
   }
   for (StringAttr axis : mesh_.getNames()) {
     if (!text.empty() || !from.isCutBy(axis) || to.isCutBy(axis)) continue;

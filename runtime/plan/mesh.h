@@ -106,12 +106,16 @@ std::vector<int64_t> WholeShape(const fb::Variable& variable);
 // The part of the variable that the rank holds. The tables of a program (runtime/world/rank_program.h) have
 // boxes without strides, which need no mesh.
 TensorBox PartOf(const RankMesh& mesh, const fb::Variable& variable, uint32_t rank);
-// A part, and the first rank that holds it.
+// The number of the rank's term among those that sum to its part of the variable. 0 if it is no sum.
+uint32_t TermOf(const RankMesh& mesh, const fb::Variable& variable, uint32_t rank);
+// A part or a term of one, and the first rank that holds it.
 struct RankedPart {
   TensorBox box;
   uint32_t rank;
+  uint32_t term = 0;
 };
-// The different parts of all ranks, by their first ranks. Together they are the whole variable.
+// The different parts of all ranks, by their first ranks. Together they are the whole variable. Of a sum:
+// each term of each part.
 std::vector<RankedPart> PartsOf(const RankMesh& mesh, const fb::Variable& variable);
 
 // "data, tensor": the names of a collective's axes.

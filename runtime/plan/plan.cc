@@ -94,6 +94,7 @@ VariableInfo DescribeVariable(const fb::Plan& plan, const fb::Variable& variable
   info.shape = WholeShape(variable);
   info.part_bytes = static_cast<int64_t>(variable.bytes());
   info.is_cut = IsCut(variable);
+  info.is_sum = SizeOrZero(variable.sum_axes()) > 0;
   info.bytes = *DenseBytes(info.dtype, info.shape);
   info.trainable = variable.trainable();
   info.location = LocationText(plan, variable.location());

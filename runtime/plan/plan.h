@@ -51,6 +51,7 @@ struct VariableInfo : TensorInfo {
   int64_t bytes = 0;       // The whole variable's, as the shape.
   int64_t part_bytes = 0;  // Bytes of the part that a rank holds. Equal to `bytes` unless `is_cut`.
   bool is_cut = false;     // True if ranks of the mesh hold different parts.
+  bool is_sum = false;     // True if ranks of the mesh hold terms, whose sum is the value.
   bool trainable = false;
   std::string location;  // Source of the variable, "lenet.cc:12: Linear(128)". May be empty.
   Device device;         // Device that holds the value.

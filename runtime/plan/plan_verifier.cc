@@ -215,6 +215,7 @@ absl::Status VerifyVariable(const fb::Plan& plan, const fb::Variable& variable, 
   if (total > kPlanMaxMemoryBytes) return absl::InvalidArgumentError("all variables exceed an address space");
   SINTER_RETURN_IF_ERROR(VerifyVariableBox(plan, variable));
   SINTER_RETURN_IF_ERROR(VerifyInitializer(variable));
+  SINTER_RETURN_IF_ERROR(VerifySumAxes(plan, variable));
   SINTER_RETURN_IF_ERROR(VerifyDevice(plan, variable.device()));
   return VerifyLocation(plan, variable.location());
 }

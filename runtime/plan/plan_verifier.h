@@ -24,7 +24,8 @@
 //    another copy of that type; or it is a bf16 or f16 copy of an f32 variable, the only one of its type on
 //    its device, which then also has an f32 copy.
 //  - The parts of a variable that the ranks of a mesh hold are equal or disjoint, and together the whole. A
-//    replica has the parts of its original.
+//    replica has the parts of its original. A variable of which ranks hold terms starts at zero, has no
+//    replica, and is cut along no axis of its terms.
 //  - In a plan with a mesh, every function runs on each rank once. For all of its ranks, its buffers are
 //    inside their inputs. All ranks have the same exchanges over axes in the same order, and members of one
 //    exchange agree on the sizes (docs/collectives.md says why no rank then waits forever).
@@ -114,6 +115,8 @@ absl::Status VerifyDeviceName(const fb::DeviceName& name);
 absl::Status VerifyMesh(const fb::Plan& plan);
 // Verifies the box, if there is one, of a variable whose type is verified (variable_box.cc).
 absl::Status VerifyVariableBox(const fb::Plan& plan, const fb::Variable& variable);
+// Verifies the axes over which ranks hold terms of a variable whose type, box and initializer are verified.
+absl::Status VerifySumAxes(const fb::Plan& plan, const fb::Variable& variable);
 // True if the ranks' parts of both are the same places of tensors of one shape.
 bool HaveEqualBoxes(const fb::Variable& a, const fb::Variable& b);
 // Verifies the ranks of a function, before its buffers.

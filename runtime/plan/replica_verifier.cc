@@ -9,6 +9,7 @@
 #include "sinter/runtime/host/dtype.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/plan/plan_devices.h"
+#include "sinter/runtime/plan/plan_vectors.h"
 #include "sinter/runtime/plan/plan_verifier.h"
 
 namespace sinter {
@@ -43,6 +44,9 @@ absl::Status VerifyReplica(const fb::Plan& plan, const fb::Variable& variable, P
   }
   if (!SameShape(original, variable)) {
     return absl::InvalidArgumentError(absl::StrCat(is_replica, ", of another shape"));
+  }
+  if (SizeOrZero(original.sum_axes()) > 0) {
+    return absl::InvalidArgumentError(absl::StrCat(is_replica, ", of which ranks hold terms"));
   }
   if (!HaveEqualBoxes(original, variable)) {
     return absl::InvalidArgumentError(absl::StrCat(is_replica, ", of which ranks hold other parts"));

@@ -149,15 +149,50 @@ TensorBox PartOf(const RankMesh& mesh, const fb::Variable& variable, uint32_t ra
   return TensorBox(extents);
 }
 
+uint32_t TermOf(const RankMesh& mesh, const fb::Variable& variable, uint32_t rank) {
+  return mesh.PositionOf(rank, MaskOf(variable.sum_axes()));
+}
+
 std::vector<RankedPart> PartsOf(const RankMesh& mesh, const fb::Variable& variable) {
   std::vector<RankedPart> boxes;
-  std::set<TensorBox> seen;
-  const uint32_t ranks = IsCut(variable) ? mesh.num_ranks() : 1;
+  std::set<std::pair<TensorBox, uint32_t>> seen;
+  const bool differ = IsCut(variable) || SizeOrZero(variable.sum_axes()) > 0;
+  const uint32_t ranks = differ ? mesh.num_ranks() : 1;
   for (uint32_t rank = 0; rank < ranks; ++rank) {
-    TensorBox box = PartOf(mesh, variable, rank);
-    if (seen.insert(box).second) boxes.push_back({std::move(box), rank});
+    RankedPart part = {PartOf(mesh, variable, rank), rank, TermOf(mesh, variable, rank)};
+    if (seen.emplace(part.box, part.term).second) boxes.push_back(std::move(part));
   }
   return boxes;
+}
+
+absl::Status VerifySumAxes(const fb::Plan& plan, const fb::Variable& variable) {
+  const auto* const axes = variable.sum_axes();
+  if (!IsAligned(axes)) return BadPlan("the axes of its terms are not aligned to 4 bytes");
+  if (SizeOrZero(axes) == 0) return absl::OkStatus();
+  if (plan.mesh() == nullptr) return BadPlan("its ranks hold terms, and the plan has no mesh");
+  const RankMesh mesh(plan);
+  for (uint32_t i = 0; i < axes->size(); ++i) {
+    const uint32_t axis = axes->Get(i);
+    if (axis >= mesh.num_axes()) {
+      return BadPlan("its ranks hold terms over axis ", axis, " of ", mesh.num_axes());
+    }
+    if (i > 0 && axis <= axes->Get(i - 1)) return BadPlan("the axes of its terms do not ascend");
+    for (uint32_t e = 0; variable.box() != nullptr && e < SizeOrZero(variable.box()->extents()); ++e) {
+      const auto* const strides = variable.box()->extents()->Get(e)->rank_strides();
+      if (SizeOrZero(strides) == 0 || strides->Get(axis) == 0 || mesh.size(axis) == 1) continue;
+      return BadPlan("its ranks hold both terms and parts over axis ", axis);
+    }
+  }
+  const auto dtype = static_cast<DType>(variable.type()->dtype());
+  if (dtype != DType::kF32 && dtype != DType::kF64) {
+    return BadPlan("its ranks hold terms of ", std::string(DTypeName(dtype)), "; sums are f32 or f64");
+  }
+  if (variable.replica_of() != 0) return BadPlan("its ranks hold terms, and it is a replica");
+  const fb::Initializer* const init = variable.initializer();
+  if (init->kind() != fb::InitializerKind::Constant || init->a() != 0) {
+    return BadPlan("its ranks hold terms, and it does not start at zero");
+  }
+  return absl::OkStatus();
 }
 
 absl::Status VerifyVariableBox(const fb::Plan& plan, const fb::Variable& variable) {

@@ -91,7 +91,8 @@ using internal_session::LoadedPart;
 using internal_session::SessionState;
 
 bool HasCutVariables(const Session& session) {
-  return std::ranges::any_of(session.variables(), &VariableInfo::is_cut);
+  return std::ranges::any_of(session.variables(),
+                             [](const VariableInfo& variable) { return variable.is_cut || variable.is_sum; });
 }
 
 absl::Status SaveCutVariables(const Session& session, const std::string& path, const Metadata& metadata) {

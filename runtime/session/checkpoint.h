@@ -11,11 +11,12 @@
 // or nothing: after any error, such as a full disk, the old file is unchanged. Saving writes the values from
 // their place, one variable after the other, so its memory does not grow with the variables.
 //
-// The tensors of a file are whole, also if ranks of a mesh hold parts of the variables
-// (VariableInfo::is_cut). Each rank writes and reads its parts of the file, so every mesh and number of
-// processes writes the same bytes, and a checkpoint of one loads on any other. Among several processes both
-// calls are then calls of all, in one folder that all see, with rank 0's metadata. Without cut variables a
-// process saves and loads alone: let only one save.
+// The tensors of a file are whole, also if ranks of a mesh hold parts of the variables (VariableInfo::is_cut)
+// or terms of their sum (VariableInfo::is_sum). Each rank writes and reads its parts of the file, so every
+// mesh and number of processes writes the same bytes, and a checkpoint of one loads on any other. Among
+// several processes both calls are then calls of all, in one folder that all see, with rank 0's metadata.
+// Without such variables a process saves and loads alone: let only one save. A run that continues from sums
+// that are not zero, those of an accumulation that has begun, equals the other up to the order of sums.
 //
 // Loading checks everything before it changes anything: the checksums, which cover every bit of the file,
 // then each variable's name, element type and shape. One message lists all differences. After an error the

@@ -56,8 +56,13 @@ Together TogetherOf(SessionState& state) {
   return {.world = state.buffers().world, .session = state.buffers().session};
 }
 
-const Part& PartWith(const SessionVariables& variables, size_t variable, const TensorBox& box) {
-  return *std::ranges::find(variables.PartsOf(variable), box, &Part::box);
+// Returns the local part with this box; null if there is none. Of a sum: its first term, which alone has a
+// value in a file.
+const Part* FindPart(const SessionVariables& variables, size_t variable, const TensorBox& box) {
+  for (const Part& part : variables.PartsOf(variable)) {
+    if (part.box == box && part.term == 0) return &part;
+  }
+  return nullptr;
 }
 
 // Calls f(begin, count) for pieces of the part that fit in `most` elements.
@@ -156,43 +161,67 @@ class PartSaver {
     return absl::OkStatus();
   }
 
-  // Writes the parts of which this process has the first rank.
+  // Writes the parts of which this process has the first rank. All processes read a sum together, also one
+  // that has failed to write.
   absl::Status WriteOwned() {
+    absl::Status own;
     for (size_t i = 0; i < indices_.size(); ++i) {
-      const SafetensorsLayout::Place& place = layout_->places()[i];
-      const size_t variable = indices_[place.source];
-      for (const RankedPart& part : variables_.BoxesOfAllRanks(variable)) {
-        if (variables_.ProcessOf(part.rank) != together_.rank()) continue;
-        SINTER_ASSIGN_OR_RETURN(const uint32_t term,
-                                WritePart(variable, PartWith(variables_, variable, part.box), place.begin));
-        terms_[i] ^= term;
+      const size_t variable = indices_[layout_->places()[i].source];
+      if (!variables_.infos()[variable].is_sum) {
+        if (own.ok()) own = WriteParts(i, variable);
+        continue;
       }
+      const absl::StatusOr<HostTensor> sum = variables_.View(variable);
+      if (!sum.ok()) return own.ok() ? sum.status() : own;
+      if (own.ok() && static_cast<int>(i) % together_.size() == together_.rank()) own = WriteSum(i, *sum);
     }
+    SINTER_RETURN_IF_ERROR(own);
     return shared_->Sync();
   }
 
-  // Returns the part's term of the tensor's CRC.
-  absl::StatusOr<uint32_t> WritePart(size_t variable, const Part& part, uint64_t begin) {
-    const DType dtype = variables_.infos()[variable].dtype;
-    const int64_t size = SizeOf(dtype), most = PieceElements(part.box, size);
+  absl::Status WriteParts(size_t place, size_t variable) {
+    for (const RankedPart& ranked : variables_.PartsOfAllRanks(variable)) {
+      if (variables_.ProcessOf(ranked.rank) != together_.rank()) continue;
+      const Part& part = *FindPart(variables_, variable, ranked.box);
+      SINTER_RETURN_IF_ERROR(WriteBox(place, variables_.infos()[variable].dtype, part.box,
+                                      [&](int64_t first, int64_t count, std::byte* to) {
+                                        return variables_.ReadPart(part, first, count, to);
+                                      }));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status WriteSum(size_t place, const HostTensor& sum) {
+    const int64_t size = SizeOf(sum.dtype());
+    return WriteBox(place, sum.dtype(), TensorBox::Whole(sum.num_elements()),
+                    [&](int64_t first, int64_t count, std::byte* to) {
+                      std::copy_n(static_cast<const std::byte*>(sum.data()) + first * size, count * size, to);
+                      return absl::OkStatus();
+                    });
+  }
+
+  // Writes a box of the tensor at this place, and adds its term to that of the tensor's CRC.
+  template <typename Read>
+  absl::Status WriteBox(size_t place, DType dtype, const TensorBox& box, Read&& read) {
+    const int64_t size = SizeOf(dtype), most = PieceElements(box, size);
+    const uint64_t begin = notice_.data_begin + layout_->places()[place].begin;
     SINTER_ASSIGN_OR_RETURN(HostTensor piece, HostTensor::Empty(dtype, {most}));
     const std::span<std::byte> bytes = MutableBytesOf(piece);
     PartCrc crc;
-    SINTER_RETURN_IF_ERROR(ForEachPiece(part.box, most, [&](int64_t first, int64_t count) {
-      SINTER_RETURN_IF_ERROR(variables_.ReadPart(part, first, count, bytes.data()));
+    SINTER_RETURN_IF_ERROR(ForEachPiece(box, most, [&](int64_t first, int64_t count) {
+      SINTER_RETURN_IF_ERROR(read(first, count, bytes.data()));
       absl::Status status;
-      part.box.ForEachRun(first, count, [&](int64_t at, int64_t whole, int64_t run) {
+      box.ForEachRun(first, count, [&](int64_t at, int64_t whole, int64_t run) {
         const auto row =
             bytes.subspan(static_cast<size_t>((at - first) * size), static_cast<size_t>(run * size));
         const auto offset = static_cast<uint64_t>(whole * size);
         crc.Add(offset, row);
-        if (status.ok()) {
-          status = shared_->Write(static_cast<int64_t>(notice_.data_begin + begin + offset), row);
-        }
+        if (status.ok()) status = shared_->Write(static_cast<int64_t>(begin + offset), row);
       });
       return status;
     }));
-    return crc.Finish(static_cast<uint64_t>(part.box.whole_elements() * size));
+    terms_[place] ^= crc.Finish(static_cast<uint64_t>(box.whole_elements() * size));
+    return absl::OkStatus();
   }
 
   // `all`: the terms of each process.
@@ -266,6 +295,7 @@ class PartLoader {
     for (const LoadedPart& one : loaded_) {
       is_loaded[one.entry] = true;
       for (const Part& part : variables_.PartsOf(one.variable)) {
+        if (part.term > 0) continue;
         SINTER_ASSIGN_OR_RETURN(terms_[part.number], Read(one.entry, part.box, /*part=*/nullptr));
       }
     }
@@ -291,12 +321,12 @@ class PartLoader {
     for (size_t i = 0; i < loaded_.size(); ++i) {
       uint32_t terms = 0;
       bool is_same = true;
-      for (const RankedPart& part : variables_.BoxesOfAllRanks(loaded_[i].variable)) {
+      for (const RankedPart& part : variables_.PartsOfAllRanks(loaded_[i].variable)) {
+        if (part.term > 0) continue;
         const uint32_t term = term_of(i, part.rank);
         terms ^= term;
-        const auto parts = variables_.PartsOf(loaded_[i].variable);
-        const auto own = std::ranges::find(parts, part.box, &Part::box);
-        if (own != parts.end()) is_same = is_same && terms_.at(own->number) == term;
+        const Part* const own = FindPart(variables_, loaded_[i].variable, part.box);
+        if (own != nullptr) is_same = is_same && terms_.at(own->number) == term;
       }
       CheckTerm(loaded_[i].entry, is_same ? std::optional(terms) : std::nullopt);
     }
@@ -308,6 +338,10 @@ class PartLoader {
   absl::Status Write() {
     for (size_t i = 0; i < loaded_.size(); ++i) {
       for (const Part& part : variables_.PartsOf(loaded_[i].variable)) {
+        if (part.term > 0) {
+          SINTER_RETURN_IF_ERROR(variables_.ZeroPart(part));
+          continue;
+        }
         SINTER_ASSIGN_OR_RETURN(const uint32_t term, Read(loaded_[i].entry, part.box, &part));
         if (term == terms_.at(part.number)) continue;
         return absl::DataLossError(absl::StrCat(
@@ -353,12 +387,12 @@ class PartLoader {
     damaged_.push_back(absl::StrCat("'", PrintableText(file_.entries()[entry].name), "'"));
   }
 
-  // For each loaded variable, the terms of this process's ranks.
+  // For each loaded variable, the terms of this process's ranks; 0 for a rank whose variable becomes zero.
   std::vector<uint32_t> OwnTerms() const {
     std::vector<uint32_t> terms;
     for (const LoadedPart& one : loaded_) {
-      for (const TensorBox& box : variables_.BoxesOfLocalRanks(one.variable)) {
-        terms.push_back(terms_.at(PartWith(variables_, one.variable, box).number));
+      for (const RankedPart& own : variables_.PartsOfLocalRanks(one.variable)) {
+        terms.push_back(own.term > 0 ? 0 : terms_.at(FindPart(variables_, one.variable, own.box)->number));
       }
     }
     return terms;

@@ -1,16 +1,18 @@
 // Checkpoints of sessions whose variables are cut: each process writes and reads the parts that it holds.
-// No process has a whole cut tensor in memory. checkpoint.h describes the files, which do not show the cuts.
+// No process has a whole cut tensor in memory, but for one sum at a time (VariableInfo::is_sum). checkpoint.h
+// describes the files, which do not show the cuts.
 //
 //   SINTER_RETURN_IF_ERROR(SaveParts(state, path, metadata));        // A call of all processes.
 //
 // Saving: rank 0 makes the temporary file of an AtomicFile, with a random text in the place of the header's
 // hash. The others open it in their folder and look for the text: it is missing if the folder is another one.
-// Each part is written by the process of the first rank that holds it. The CRC of a tensor is made of its
+// Each part is written by the process of the first rank that holds it. All processes read a sum together, and
+// one of them writes it. The CRC of a tensor is made of its
 // parts' terms (formats/part_crc.h). After all parts are durable, rank 0 writes the header and renames the
 // file.
 //
 // Loading: the processes check the file together, each the parts that it holds, and compare the parts' terms.
-// Only then do they read again and write the variables.
+// Only then do they read again and write the variables. The first ranks take a sum; it is zero on the others.
 #ifndef SINTER_RUNTIME_SESSION_CUT_CHECKPOINT_H_
 #define SINTER_RUNTIME_SESSION_CUT_CHECKPOINT_H_
 

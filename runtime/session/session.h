@@ -233,17 +233,18 @@ class Session {
 
   std::span<const VariableInfo> variables() const;
   // Returns a copy. NotFound lists the nearest names. A variable of which ranks hold parts
-  // (VariableInfo::is_cut) is assembled. Among several processes this is then a call of all: Unavailable if
-  // another does not make it.
+  // (VariableInfo::is_cut) is assembled, and terms (VariableInfo::is_sum) are added. Among several processes
+  // this is then a call of all: Unavailable if another does not make it.
   absl::StatusOr<HostTensor> ReadVariable(std::string_view name) const;
   // Returns a view of the variable's own memory, valid as long as the session. Later runs and writes change
-  // the view. On a GPU, and for a cut variable, returns a copy instead. Errors as ReadVariable.
+  // the view. On a GPU, and for a cut variable or a sum, returns a copy instead. Errors as ReadVariable.
   absl::StatusOr<HostTensor> ViewVariable(std::string_view name) const;
   // Returns copies of the parts that this process holds, without asking the others; of a variable that is not
-  // cut, the whole. Errors as ReadVariable.
+  // cut, the whole; of a sum, the terms of its ranks. Errors as ReadVariable.
   absl::StatusOr<std::vector<VariablePart>> ReadParts(std::string_view name) const;
   // `tensor` is the whole variable; of a cut one each rank of this process takes its part. InvalidArgument
-  // for a wrong type or shape. FailedPrecondition if other sessions share the variable.
+  // for a wrong type or shape. FailedPrecondition if other sessions share the variable. Among several
+  // processes all write the same value.
   absl::Status WriteVariable(std::string_view name, const HostTensor& tensor);
   // Sets all variables to their initial values and empties logs. FailedPrecondition if other sessions share
   // them.

@@ -12,6 +12,7 @@
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/plan/mesh.h"
 #include "sinter/runtime/plan/plan_devices.h"
+#include "sinter/runtime/plan/plan_vectors.h"
 #include "sinter/runtime/plan/plan_verifier.h"
 #include "sinter/runtime/session/variable_gather.h"
 #include "sinter/runtime/tensor/initializer.h"
@@ -66,20 +67,24 @@ SessionVariables::SessionVariables(const RankProgram& program, SessionBuffers* b
     if (tables->Get(i)->replica_of() != 0) continue;
     listed[i] = infos_.size();
     infos_.push_back(DescribeVariable(plan_, *tables->Get(i)));
+    infos_.back().is_sum = SizeOrZero(file_.variables()->Get(i)->sum_axes()) > 0;
     originals_.push_back(i);
     parts_.emplace_back();
   }
-  const RankMesh no_mesh(plan_);
+  const RankMesh no_mesh(plan_), mesh(file_);
   for (uint32_t i = 0; i < count; ++i) {
     const fb::Variable& table = *tables->Get(i);
     if (!buffers_.local.Has(table.device())) continue;
-    std::vector<Part>& parts = parts_[listed[table.replica_of() == 0 ? i : table.replica_of() - 1]];
+    const size_t variable = listed[table.replica_of() == 0 ? i : table.replica_of() - 1];
+    std::vector<Part>& parts = parts_[variable];
+    const uint32_t rank = file_.mesh() == nullptr ? 0 : table.device() / NumDevices(file_);
+    const uint32_t term = TermOf(mesh, *file_.variables()->Get(originals_[variable]), rank);
     TensorBox box = PartOf(no_mesh, table, 0);
-    auto part = std::ranges::find(parts, box, &Part::box);
+    auto part = std::ranges::find_if(parts, [&](const Part& p) { return p.box == box && p.term == term; });
     if (part == parts.end()) {
-      const uint32_t rank = file_.mesh() == nullptr ? 0 : table.device() / NumDevices(file_);
-      part = parts.insert(parts.end(),
-                          {.box = std::move(box), .rank = rank, .number = num_parts_++, .copies = {}});
+      part = parts.insert(
+          parts.end(),
+          {.box = std::move(box), .term = term, .rank = rank, .number = num_parts_++, .copies = {}});
     }
     part->copies.push_back(i);
   }
@@ -101,19 +106,20 @@ const DeviceBuffers& SessionVariables::BuffersOf(uint32_t copy) const {
   return buffers_.devices[plan_.variables()->Get(copy)->device()];
 }
 
-std::vector<RankedPart> SessionVariables::BoxesOfAllRanks(size_t variable) const {
+std::vector<RankedPart> SessionVariables::PartsOfAllRanks(size_t variable) const {
   return sinter::PartsOf(RankMesh(file_), *file_.variables()->Get(originals_[variable]));
 }
 
-std::vector<TensorBox> SessionVariables::BoxesOfLocalRanks(size_t variable) const {
+std::vector<RankedPart> SessionVariables::PartsOfLocalRanks(size_t variable) const {
   const RankMesh mesh(file_);
+  const fb::Variable& table = *file_.variables()->Get(originals_[variable]);
   const uint32_t cell = file_.mesh() == nullptr ? buffers_.local.count : NumDevices(file_);
-  std::vector<TensorBox> boxes;
+  std::vector<RankedPart> parts;
   for (uint32_t device = 0; device < buffers_.local.count; device += cell) {
     const uint32_t rank = file_.mesh() == nullptr ? 0 : (buffers_.local.first + device) / cell;
-    boxes.push_back(PartOf(mesh, *file_.variables()->Get(originals_[variable]), rank));
+    parts.push_back({PartOf(mesh, table, rank), rank, TermOf(mesh, table, rank)});
   }
-  return boxes;
+  return parts;
 }
 
 int SessionVariables::ProcessOf(uint32_t rank) const {
@@ -149,11 +155,12 @@ absl::StatusOr<HostTensor> SessionVariables::ViewPart(const Part& part) const {
 
 absl::StatusOr<HostTensor> SessionVariables::View(size_t index) const {
   const VariableInfo& info = infos_[index];
-  if (info.is_cut && buffers_.world != nullptr) {
+  const bool is_shared_out = info.is_cut || info.is_sum;
+  if (is_shared_out && buffers_.world != nullptr) {
     return GatherVariable(*this, index, *buffers_.world, buffers_.session);
   }
   SINTER_RETURN_IF_ERROR(CheckReadable(index));
-  return info.is_cut ? Assemble(index) : ViewPart(parts_[index].front());
+  return is_shared_out ? Assemble(index) : ViewPart(parts_[index].front());
 }
 
 // All parts are here.
@@ -162,7 +169,12 @@ absl::StatusOr<HostTensor> SessionVariables::Assemble(size_t index) const {
   SINTER_ASSIGN_OR_RETURN(HostTensor whole, HostTensor::Empty(info.dtype, info.shape));
   for (const Part& part : parts_[index]) {
     SINTER_ASSIGN_OR_RETURN(const HostTensor own, ViewPart(part));
-    PutPart(part.box, 0, part.box.num_elements(), own.data(), SizeOf(info.dtype), whole.mutable_data());
+    const int64_t elements = part.box.num_elements();
+    if (part.term > 0) {
+      AddPart(part.box, 0, elements, own.data(), info.dtype, whole.mutable_data());
+    } else {
+      PutPart(part.box, 0, elements, own.data(), SizeOf(info.dtype), whole.mutable_data());
+    }
   }
   return whole;
 }
@@ -182,6 +194,10 @@ absl::Status SessionVariables::ReadPart(const Part& part, int64_t begin, int64_t
 absl::Status SessionVariables::Write(size_t variable, const void* data) {
   const int64_t size = SizeOf(infos_[variable].dtype);
   for (const Part& part : parts_[variable]) {
+    if (part.term > 0) {
+      SINTER_RETURN_IF_ERROR(ZeroPart(part));
+      continue;
+    }
     const int64_t elements = part.box.num_elements(), most = std::min(elements, kPieceBytes / size);
     if (part.box.is_whole()) {
       SINTER_RETURN_IF_ERROR(WritePart(part, 0, elements, data));

@@ -11,7 +11,9 @@
 // A variable has copies: one on each device that uses it, and low-precision ones (plan.fbs: replica_of). The
 // program sees one variable for them. If ranks hold parts of it (plan.fbs: VariableBox), the copies with one
 // box are a part; the variable's value is made of the parts of all ranks, which may be those of other
-// processes.
+// processes. If ranks hold terms (plan.fbs: sum_axes), each term of a part is a part of its own, and the
+// value is the sum of all ranks' terms. A value that is written becomes the first term; the others become
+// zero.
 #ifndef SINTER_RUNTIME_SESSION_SESSION_VARIABLES_H_
 #define SINTER_RUNTIME_SESSION_SESSION_VARIABLES_H_
 
@@ -43,6 +45,7 @@ class SessionVariables {
   // A part of a variable, with its local copies.
   struct Part {
     TensorBox box;
+    uint32_t term;                 // Number of the term; 0 unless the variable is a sum.
     uint32_t rank;                 // The first local rank that holds it; 0 without a mesh.
     size_t number;                 // Counts the parts of all variables.
     std::vector<uint32_t> copies;  // Plan indices, low precision last. At least one, of the variable's type.
@@ -56,18 +59,18 @@ class SessionVariables {
   // NotFound names the nearest variables.
   absl::StatusOr<size_t> Find(std::string_view name) const;
 
-  // Returns a view, or a copy if the variable is on a GPU or cut. FailedPrecondition if no local device has
-  // it, or if a failed run may have left it half-written. A cut variable of several processes is gathered:
-  // all make this call.
+  // Returns a view, or a copy if the variable is on a GPU, cut or a sum. FailedPrecondition if no local
+  // device has it, or if a failed run may have left it half-written. Among several processes all call it for
+  // a variable that is cut or a sum.
   absl::StatusOr<HostTensor> View(size_t variable) const;
   // Writes all local copies, rounding for low-precision ones. `data` may be the session's own memory.
   absl::Status Write(size_t variable, const void* data);
   // The local parts, by their first ranks. Empty if no local device has the variable.
   std::span<const Part> PartsOf(size_t variable) const { return parts_[variable]; }
   // The different parts of all ranks, by their first ranks.
-  std::vector<RankedPart> BoxesOfAllRanks(size_t variable) const;
+  std::vector<RankedPart> PartsOfAllRanks(size_t variable) const;
   // The part of each rank of this process, in their order.
-  std::vector<TensorBox> BoxesOfLocalRanks(size_t variable) const;
+  std::vector<RankedPart> PartsOfLocalRanks(size_t variable) const;
   // The process that runs a rank.
   int ProcessOf(uint32_t rank) const;
   // FailedPrecondition as View.
@@ -78,6 +81,8 @@ class SessionVariables {
   absl::StatusOr<HostTensor> ViewPart(const Part& part) const;
   // Writes elements [begin, begin + count) of all copies of a part. MarkWritten follows the last piece.
   absl::Status WritePart(const Part& part, int64_t begin, int64_t count, const void* data);
+  // Sets all elements of a part to zero.
+  absl::Status ZeroPart(const Part& part) { return InitializePart(part, {}, /*prefetched=*/nullptr); }
   void MarkWritten(size_t variable);
 
   // Returns the values of a log (runtime/tensor/scalar_log.h) since the last call. NotFound lists the logs.

@@ -1,6 +1,8 @@
 #include "sinter/runtime/session/variable_gather.h"
 
 #include <algorithm>
+#include <cstring>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,8 +26,11 @@ class Gathering {
       : variables_(variables), index_(index), world_(world), owned_(static_cast<size_t>(world.size())) {
     const VariableInfo& info = variables.infos()[index];
     size_ = SizeOf(info.dtype);
-    for (RankedPart& part : variables.BoxesOfAllRanks(index)) {
-      owned_[static_cast<size_t>(variables.ProcessOf(part.rank))].push_back(std::move(part.box));
+    for (RankedPart& part : variables.PartsOfAllRanks(index)) {
+      const int process = variables.ProcessOf(part.rank);
+      if (process == world.rank()) own_ranks_.insert(part.rank);
+      std::vector<TensorBox>& boxes = owned_[static_cast<size_t>(process)];
+      if (std::ranges::find(boxes, part.box) == boxes.end()) boxes.push_back(std::move(part.box));
     }
     for (int p = 0; p < world.size(); ++p) longest_ = std::max(longest_, ElementsOf(p));
     most_ = std::clamp(kRoundBytes / world.size(), kLeastPieceBytes, kMostPieceBytes) / size_;
@@ -36,6 +41,9 @@ class Gathering {
     const VariableInfo& info = variables_.infos()[index_];
     SINTER_ASSIGN_OR_RETURN(whole_, HostTensor::Empty(info.dtype, info.shape));
     SINTER_ASSIGN_OR_RETURN(pieces_, HostTensor::Empty(info.dtype, {world_.size(), most_}));
+    if (!info.is_sum) return absl::OkStatus();
+    std::memset(whole_.mutable_data(), 0, static_cast<size_t>(whole_.num_bytes()));
+    SINTER_ASSIGN_OR_RETURN(term_, HostTensor::Empty(info.dtype, {most_}));
     return absl::OkStatus();
   }
 
@@ -46,7 +54,12 @@ class Gathering {
       SINTER_RETURN_IF_ERROR(world_.Exchange(Transfers(begin), operation));
       for (int p = 0; p < world_.size(); ++p) {
         ForEachBox(p, begin, [&](const TensorBox& box, int64_t first, int64_t count, std::byte* piece) {
-          PutPart(box, first, count, piece, size_, whole_.mutable_data());
+          const VariableInfo& info = variables_.infos()[index_];
+          if (info.is_sum) {
+            AddPart(box, first, count, piece, info.dtype, whole_.mutable_data());
+          } else {
+            PutPart(box, first, count, piece, size_, whole_.mutable_data());
+          }
           return absl::OkStatus();
         }).IgnoreError();
       }
@@ -89,13 +102,22 @@ class Gathering {
     return absl::OkStatus();
   }
 
+  // Reads the part of a box, or the sum of the terms that this process sends.
   absl::Status ReadOwn(int64_t begin) {
-    return ForEachBox(world_.rank(), begin,
-                      [&](const TensorBox& box, int64_t first, int64_t count, std::byte* piece) {
-                        const auto parts = variables_.PartsOf(index_);
-                        const auto part = std::ranges::find(parts, box, &SessionVariables::Part::box);
-                        return variables_.ReadPart(*part, first, count, piece);
-                      });
+    return ForEachBox(
+        world_.rank(), begin, [&](const TensorBox& box, int64_t first, int64_t count, std::byte* piece) {
+          bool is_first = true;
+          for (const SessionVariables::Part& part : variables_.PartsOf(index_)) {
+            if (part.box != box || !own_ranks_.contains(part.rank)) continue;
+            void* const to = is_first ? piece : term_.mutable_data();
+            SINTER_RETURN_IF_ERROR(variables_.ReadPart(part, first, count, to));
+            if (!is_first) {
+              AddPart(TensorBox::Whole(count), 0, count, to, variables_.infos()[index_].dtype, piece);
+            }
+            is_first = false;
+          }
+          return absl::OkStatus();
+        });
   }
 
   std::vector<World::Transfer> Transfers(int64_t begin) {
@@ -117,9 +139,10 @@ class Gathering {
   const size_t index_;
   World& world_;
   std::vector<std::vector<TensorBox>> owned_;  // By process: the parts that it sends.
+  std::set<uint32_t> own_ranks_;               // The first ranks of what this process sends.
   int64_t longest_ = 0;                        // Elements of the process that sends most.
   int64_t size_, most_;                        // Bytes of an element; elements of a piece.
-  HostTensor whole_, pieces_;
+  HostTensor whole_, pieces_, term_;
   absl::Status own_;
 };
 

@@ -1,9 +1,9 @@
-// Reads a variable whose parts several processes hold.
+// Reads a variable whose parts or terms several processes hold.
 //
 //   SINTER_ASSIGN_OR_RETURN(HostTensor whole, GatherVariable(variables, index, world, session));
 //
 // Each part is sent once to each other process, by the process of the first rank that holds it, in pieces
-// that bound the memory beside the result.
+// that bound the memory beside the result. Of a sum, each process sends the sum of its terms.
 #ifndef SINTER_RUNTIME_SESSION_VARIABLE_GATHER_H_
 #define SINTER_RUNTIME_SESSION_VARIABLE_GATHER_H_
 

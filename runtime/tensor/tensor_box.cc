@@ -1,6 +1,9 @@
 #include "sinter/runtime/tensor/tensor_box.h"
 
 #include <cstring>
+#include <string>
+
+#include "sinter/runtime/host/status.h"
 
 namespace sinter {
 
@@ -49,6 +52,21 @@ void PutPart(const TensorBox& box, int64_t begin, int64_t count, const void* par
     std::memcpy(static_cast<std::byte*>(tensor) + whole * size,
                 static_cast<const std::byte*>(part) + (at - begin) * size, static_cast<size_t>(run * size));
   });
+}
+
+void AddPart(const TensorBox& box, int64_t begin, int64_t count, const void* part, DType dtype,
+             void* tensor) {
+  const auto add = [&](const auto* terms, auto* sums) {
+    box.ForEachRun(begin, count, [&](int64_t at, int64_t whole, int64_t run) {
+      for (int64_t i = 0; i < run; ++i) sums[whole + i] += terms[at - begin + i];
+    });
+  };
+  SINTER_CHECK(dtype == DType::kF32 || dtype == DType::kF64) << "adds " << DTypeName(dtype);
+  if (dtype == DType::kF64) {
+    add(static_cast<const double*>(part), static_cast<double*>(tensor));
+  } else {
+    add(static_cast<const float*>(part), static_cast<float*>(tensor));
+  }
 }
 
 }  // namespace sinter

@@ -19,6 +19,8 @@
 #include <span>
 #include <vector>
 
+#include "sinter/runtime/host/dtype.h"
+
 namespace sinter {
 
 // Iterations [first, first + part) of `size`.
@@ -79,6 +81,8 @@ void TakePart(const TensorBox& box, int64_t begin, int64_t count, const void* te
               void* part);
 void PutPart(const TensorBox& box, int64_t begin, int64_t count, const void* part, int64_t size,
              void* tensor);
+// Adds the elements to those of the tensor. They are f32 or f64.
+void AddPart(const TensorBox& box, int64_t begin, int64_t count, const void* part, DType dtype, void* tensor);
 
 }  // namespace sinter
 

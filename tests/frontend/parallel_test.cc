@@ -2,8 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
 
+#include "sinter/runtime/session/checkpoint.h"
 #include "sinter/tests/frontend/run_graph.h"
 
 namespace sinter {
@@ -141,6 +143,98 @@ TEST(ParallelTest, ZeroScattersGradientsAndGathersParameters) {
     EXPECT_EQ(ExchangedBytes(report.exchanges, "reduce_scatter"), kWeights);
     EXPECT_EQ(ExchangedBytes(report.exchanges, "all_gather"), kWeights / 2) << report.ToString();
   }
+}
+
+// BuildMlp in two functions: gradients are added up over runs of "accumulate", and "update" applies them.
+Graph BuildAccumulatingMlp() {
+  Graph graph("net", /*seed=*/3);
+  nn::Module net = nn::Residual{nn::Linear(kHidden, {.out_dim = "mlp"}), nn::Relu(),
+                                nn::Linear(kWidth, {.in_dim = "mlp"})};
+  graph.Function("accumulate", [&](Builder& b) {
+    Tensor loss = Mean(Square(net(b.Input("x", F32, {kRows, kWidth}))));
+    optim::AdamW{}.Accumulate(loss);
+    b.Output("loss", loss);
+  });
+  graph.Function("update",
+                 [](Builder& b) { optim::AdamW{.learning_rate = 0.01, .clip_norm = 1}.ApplyAccumulated(b); });
+  return graph;
+}
+
+// The runs that accumulate exchange the loss over the batch and activations; the update exchanges each
+// gradient once. Parts of sums need a scattered gradient in each run.
+TEST(ParallelTest, AccumulatedGradientsTravelOnce) {
+  using parallel::Data;
+  using parallel::Zero;
+  constexpr int64_t kBytes = 4 * (2 * kWidth * kHidden + kHidden + kWidth),
+                    kWeights = 4 * 2 * kWidth * kHidden;
+  const auto bytes = [](const std::vector<MeshAxis>& axes, const std::vector<parallel::Tactic>& tactics,
+                        const std::string& function, const std::string& kind, const std::string& axis) {
+    CompileReport report;
+    EXPECT_TRUE(Compile(BuildAccumulatingMlp(), OnMesh(axes, tactics), &report).ok());
+    std::erase_if(report.exchanges, [&](const Exchange& e) { return e.function != function; });
+    return ExchangedBytes(report.exchanges, kind, axis);
+  };
+  const std::vector<MeshAxis> data = {{"data", 2}}, both = {{"data", 2}, {"tensor", 4}},
+                              hybrid = {{"replica", 2}, {"data", 2}};
+  EXPECT_EQ(bytes(data, {Data{}}, "accumulate", "", ""), 4);
+  EXPECT_EQ(bytes(data, {Data{}}, "update", "", ""), kBytes);
+  const std::vector<parallel::Tactic> tensor = {Data{}, parallel::Tensor{}};
+  EXPECT_EQ(bytes(both, tensor, "accumulate", "", "data"), 4);
+  EXPECT_EQ(bytes(both, tensor, "update", "", "data"), kWeights / 4 + 4 * (kHidden / 4 + kWidth));
+  // Slots are parts: their gradients are scattered, and new parameters gathered.
+  const std::vector<parallel::Tactic> slots = {Data{}, Zero{.level = 1, .least_bytes = 1024}};
+  EXPECT_EQ(bytes(data, slots, "accumulate", "", ""), 4);
+  EXPECT_EQ(bytes(data, slots, "update", "reduce_scatter", ""), kWeights);
+  EXPECT_EQ(bytes(data, slots, "update", "all_gather", ""), kWeights / 2);
+  // Sums are parts too; along "replica" they are terms.
+  const std::vector<parallel::Tactic> sums = {Data{.axes = {"replica", "data"}},
+                                              Zero{.level = 2, .least_bytes = 1024}};
+  EXPECT_EQ(bytes(hybrid, sums, "accumulate", "reduce_scatter", "data"), kWeights);
+  EXPECT_EQ(bytes(hybrid, sums, "accumulate", "", "replica"), 4);
+  EXPECT_EQ(bytes(hybrid, sums, "update", "", "replica"), kWeights / 2 + 4 * (kHidden + kWidth));
+}
+
+// The program sees the sum of the ranks' gradients, and a checkpoint between the runs loads on any mesh.
+TEST(ParallelTest, AccumulatedGradientsAreWholeForTheProgram) {
+  setenv("SINTER_CPU_DEVICES", "4", /*overwrite=*/1);
+  const Graph graph = BuildAccumulatingMlp();
+  const CompileOptions mesh = OnMesh({{"data", 2}, {"tensor", 2}}, {parallel::Data{}, parallel::Tensor{}});
+  Session one = MustStart(graph), four = MustStart(graph, mesh), other = MustStart(graph, mesh);
+  const auto accumulate = [](Session& session, float scale) {
+    std::vector<float> x;
+    for (int i = 0; i < kRows * kWidth; ++i) x.push_back(scale * static_cast<float>(i * i % 17));
+    const HostTensor input = *HostTensor::FromVector<float>({kRows, kWidth}, x);
+    ASSERT_TRUE(session.Run("accumulate", {{"x", input}}).ok());
+  };
+  const auto expect_same = [&](Session& session) {
+    for (const VariableInfo& info : one.variables()) {
+      if (info.dtype != F32) continue;
+      const std::vector<float> want = VariableFloats(one, info.name),
+                               got = VariableFloats(session, info.name);
+      ASSERT_EQ(got.size(), want.size());
+      for (size_t i = 0; i < want.size(); ++i) {
+        ASSERT_NEAR(got[i], want[i], 1e-5f * (1 + std::abs(want[i]))) << info.name << "[" << i << "]";
+      }
+    }
+  };
+  const std::string path = ::testing::TempDir() + "accumulated.safetensors";
+  for (Session* session : {&one, &four}) {
+    accumulate(*session, 0.5f);
+    accumulate(*session, -0.25f);
+  }
+  int sums = 0;
+  for (const VariableInfo& info : four.variables()) sums += info.is_sum;
+  EXPECT_EQ(sums, 4);
+  ASSERT_NO_FATAL_FAILURE(expect_same(four));
+  ASSERT_TRUE(SaveCheckpoint(four, path).ok());
+  ASSERT_TRUE(LoadCheckpoint(other, path).ok());
+  ASSERT_NO_FATAL_FAILURE(expect_same(other));
+  for (Session* session : {&one, &four, &other}) {
+    accumulate(*session, 0.125f);
+    ASSERT_TRUE(session->Run("update", {}).ok());
+  }
+  ASSERT_NO_FATAL_FAILURE(expect_same(four));
+  ASSERT_NO_FATAL_FAILURE(expect_same(other));
 }
 
 // Ranks hold parts, and the program sees whole variables.

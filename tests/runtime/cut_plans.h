@@ -61,7 +61,10 @@ inline uint32_t AddCutVariable(TestPlan& plan, const std::string& name, DType dt
 //   both     f64[12,24]    block of rows i, backwards, of block of columns j
 //   orthogonal f32[12,6]   rows as `columns`; flags i1[24], half i64[12]: constants
 //   whole    f32[5], steps i64[]
-// The function "double" doubles `rows`, and "narrow" returns all ranks' narrow rows.
+//   sum      f32[6]        a term for each i, equal for all j
+//   sums     f32[4,12]     a term for each i, of the j-th of b blocks of columns
+// The function "double" doubles `rows`, and "narrow" returns all ranks' narrow rows. "collect" adds row i of
+// t, f32[a,6], to rank (i, j)'s term of `sum`, and row i b + j of u, f32[a b,48/b], to that of `sums`.
 inline TestPlan CutPlan(const MeshShape& mesh, Device device) {
   using Kind = fb::InitializerKind;
   const int64_t a = mesh.a, b = mesh.b, n = a * b;
@@ -86,6 +89,10 @@ inline TestPlan CutPlan(const MeshShape& mesh, Device device) {
                  3);
   plan.AddVariable("whole", DType::kF32, {5}, 2);
   plan.AddVariable("steps", DType::kI64, {}, 4);
+  const uint32_t sum = plan.AddVariable("sum", DType::kF32, {6});
+  const uint32_t sums = AddCutVariable(plan, "sums", DType::kF32, {4, 12}, {4, 12 / b},
+                                       {{4, 4}, {12, 12 / b, 0, {0, 12 / b}}}, Kind::Constant);
+  if (a > 1) plan.table.variables[sum]->sum_axes = plan.table.variables[sums]->sum_axes = {0};
   TestFunction f(plan, "double");
   const uint32_t own = f.Variable(0);
   const uint32_t flat = f.Buffer(fb::Space::Variable, 0, 0, DType::kF32, {120 / n});
@@ -95,11 +102,16 @@ inline TestPlan CutPlan(const MeshShape& mesh, Device device) {
   const uint32_t all = g.Arena(DType::kBf16, {12, 10});
   g.ExchangeOver({0, 1}, StepOfKind(fb::CollectiveKind::AllGather), {g.Variable(1)}, {all});
   g.Output("all", all);
+  TestFunction h(plan, "collect");
+  const uint32_t t = h.Input("t", DType::kF32, {a, 6}), u = h.Input("u", DType::kF32, {n, 48 / b});
+  const uint32_t own_sums = h.Buffer(fb::Space::Variable, sums, 0, DType::kF32, {48 / b});
+  AddSum(h, plan, h.Variable(sum), h.RowsOf(t, 0, {6}, {24, 0}), h.Variable(sum));
+  AddSum(h, plan, own_sums, h.RowsOf(u, 0, {48 / b}, {4 * 48, 4 * 48 / b}), own_sums);
   return plan;
 }
 
 inline std::vector<std::string> CutPlanVariables() {
-  return {"rows", "columns", "heads", "both", "orthogonal", "flags", "half", "whole", "steps"};
+  return {"rows", "columns", "heads", "both", "orthogonal", "flags", "half", "whole", "steps", "sum", "sums"};
 }
 
 inline std::string BytesOfTensor(const HostTensor& tensor) {

@@ -58,6 +58,8 @@ TEST(InspectTest, ShowsThePartsOfVariables) {
   const std::string text = *tools::InspectText(*plan);
   EXPECT_THAT(text, ContainsRegex("heads +f32\\[8,144\\] +4.61 kB  cpu:0  parts of 1.54 kB  trainable"));
   EXPECT_THAT(text, ContainsRegex("whole +f32\\[5\\] +20 B  cpu:0  trainable"));
+  EXPECT_THAT(text,
+              ContainsRegex("sums +f32\\[4,12\\] +192 B  cpu:0  parts of 64 B  terms of a sum  trainable"));
 }
 
 TEST(InspectTest, ShowsTheMeshAndTheExchangesOverItsAxes) {

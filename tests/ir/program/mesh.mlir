@@ -224,3 +224,30 @@ sinter.variable @w : tensor<4xf32> = constant(0.0, 0.0) seed 0 {sinter.box = #si
 func.func @f(%x: tensor<4xf32>) attributes {sinter.box = #sinter.box<[4] of tensor<4xf32>>} {
   return
 }
+
+// -----
+
+// expected-error @below {{has the attribute sinter.sum_axes; expected it on sinter.variable alone}}
+func.func @f(%x: tensor<4xf32>) attributes {sinter.sum_axes = ["data"]} {
+  return
+}
+
+// -----
+
+module attributes {sinter.mesh = #sinter.mesh<data 2, tensor 2>} {
+  sinter.variable @good : tensor<4xf64> = constant(0.0, 0.0) seed 0 {sinter.sum_axes = ["data", "tensor"]}
+  // expected-error @below {{of type 'tensor<4xi32>' has the attribute sinter.sum_axes; expected it on variables of f32 and f64}}
+  sinter.variable @w : tensor<4xi32> = constant(0.0, 0.0) seed 0 {sinter.sum_axes = ["data"]}
+}
+
+// -----
+
+module attributes {sinter.mesh = #sinter.mesh<data 2, tensor 2>} {
+  // expected-error @below {{has sinter.sum_axes = ["tensor", "data"]; expected axes of the module's mesh, in its order}}
+  sinter.variable @w : tensor<4xf32> = constant(0.0, 0.0) seed 0 {sinter.sum_axes = ["tensor", "data"]}
+}
+
+// -----
+
+// expected-error @below {{has sinter.sum_axes = ["data"]; expected axes of the module's mesh, in its order}}
+sinter.variable @w : tensor<4xf32> = constant(0.0, 0.0) seed 0 {sinter.sum_axes = ["data"]}

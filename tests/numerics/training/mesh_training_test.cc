@@ -165,6 +165,21 @@ TEST_F(MeshTrainingTest, AccumulatedGradients) {
     Compare({.model = "mlp", .batch = 6, .optimizer = optimizer, .parts = 3, .dropout = 0.2}, Data(3));
   }
   Compare({.model = "mlp", .batch = 5, .optimizer = "nesterov clipped", .parts = 2}, UnevenData(4));
+  Compare({.model = "resnet", .batch = 4, .optimizer = "momentum", .parts = 2}, Data(2));
+  Compare({.model = "gpt", .batch = 4, .optimizer = "adamw", .parts = 2, .evaluates = false},
+          {.axes = {{"data", 2}, {"tensor", 2}}});
+  Compare({.model = "mlp", .dtype = F32, .parts = 2, .precision = Precision::kBf16}, Data(4));
+  for (int level : {1, 2}) {
+    Compare({.model = "mlp", .optimizer = "adam scaled", .parts = 2},
+            {.axes = {{"replica", 2}, {"data", 2}, {"tensor", 2}}, .zero = level});
+  }
+  Compare({.model = "mlp", .batch = 13, .optimizer = "adamw", .parts = 2},
+          {.axes = {{"data", 3}}, .zero = 1, .even = false});
+  TrainingSetup setup{.model = "mlp", .optimizer = "adamw", .parts = 2}, placed = setup;
+  placed.is_placed = true;
+  MeshCase mesh = Data(4);
+  mesh.devices_of_rank = 2;
+  Compare({.setup = placed, .mesh = mesh, .reference = setup});
 }
 
 // A gradient that no f16 holds on one rank stops the step on all of them.

@@ -1,7 +1,8 @@
-// RUN: sinter-opt %s --split-input-file --verify-diagnostics --sinter-cut-variables="axis=tensor dims=mlp,heads" --sinter-cut-variables="axis=data level=3 least-bytes=64 report" | FileCheck %s
+// RUN: sinter-opt %s --split-input-file --verify-diagnostics --sinter-cut-variables="axis=tensor dims=mlp,heads" --sinter-cut-variables="axis=data level=3 least-bytes=64 report" --sinter-cut-variables="axis=data terms" | FileCheck %s
 
 // The axis `tensor` cuts named extents of variables and of their slots; `data` the outermost extent that it divides,
-// inside of `tensor`. Names beside the list, states that are no slots, and small variables do not matter.
+// inside of `tensor`. Names beside the list, states that are no slots, and small variables do not matter. Sums of gradients
+// that `data` does not cut are terms over it, if they are f32 or f64.
 // CHECK: sinter.variable @qkv {{.*}}sinter.sharding = #sinter.sharding<[8 data, 3 * 8 tensor]>, sinter.stored = ["data"]
 // CHECK: sinter.variable @"m/qkv" {{.*}}sinter.sharding = #sinter.sharding<[8 data, 3 * 8 tensor]>, sinter.slot_of = "qkv", sinter.stored = ["data"]
 // CHECK: sinter.variable @rows {{.*}}sinter.sharding = #sinter.sharding<[8 tensor data, 4]>, sinter.stored = ["data"]
@@ -12,6 +13,10 @@
 // CHECK-SAME: seed 1 trainable{{$}}
 // CHECK: sinter.variable @odd
 // CHECK-SAME: seed 1 trainable{{$}}
+// CHECK: sinter.variable @"sum/qkv" {{.*}}sinter.sharding = #sinter.sharding<[8 data, 3 * 8 tensor]>, sinter.slot_of = "qkv", sinter.stored = ["data"]
+// CHECK: sinter.variable @"sum/bias" {{.*}}sinter.sharding = #sinter.sharding<[8 tensor] partial sum data>
+// CHECK: sinter.variable @"sum/count"
+// CHECK-SAME: seed 0 {sinter.accumulator}{{$}}
 module attributes {sinter.mesh = #sinter.mesh<data 2, tensor 2>} {
   sinter.variable @qkv : tensor<8x24xf32> = normal(0.0, 0.1) seed 1 trainable {sinter.dims = #sinter.sharding<[8 embed, 3 * 4 heads * 2]>}
   sinter.variable @"m/qkv" : tensor<8x24xf32> = constant(0.0, 0.0) seed 0 {sinter.slot_of = "qkv"}
@@ -21,6 +26,9 @@ module attributes {sinter.mesh = #sinter.mesh<data 2, tensor 2>} {
   sinter.variable @short : tensor<8xf32> = normal(0.0, 0.1) seed 1 trainable
   // expected-remark @below {{every rank keeps variable "odd" of 'tensor<3x9xf32>' whole: the 2 ranks of axis "data" divide none of its dimensions}}
   sinter.variable @odd : tensor<3x9xf32> = normal(0.0, 0.1) seed 1 trainable
+  sinter.variable @"sum/qkv" : tensor<8x24xf32> = constant(0.0, 0.0) seed 0 {sinter.accumulator, sinter.slot_of = "qkv"}
+  sinter.variable @"sum/bias" : tensor<8xf32> = constant(0.0, 0.0) seed 0 {sinter.accumulator, sinter.slot_of = "bias"}
+  sinter.variable @"sum/count" : tensor<i64> = constant(0.0, 0.0) seed 0 {sinter.accumulator}
 }
 
 // -----

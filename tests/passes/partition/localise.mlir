@@ -1,4 +1,4 @@
-// RUN: sinter-opt %s --split-input-file --sinter-shard=axes=data --sinter-localise --canonicalize --cse --mlir-print-local-scope | FileCheck %s
+// RUN: sinter-opt %s --split-input-file --sinter-cut-variables="axis=data terms" --sinter-shard=axes=data --sinter-localise --canonicalize --cse --mlir-print-local-scope | FileCheck %s
 
 // Each rank reads half of the rows. Loss and gradient are reduced together. The variable has one name: a rank
 // has its own copy.
@@ -214,5 +214,62 @@ module attributes {sinter.mesh = #sinter.mesh<data 2, tensor 2>} {
   sinter.variable @w : tensor<8x3xf32> = constant(0.0, 0.0) seed 0 {sinter.sharding = #sinter.sharding<[8 tensor data, 3]>, sinter.stored = ["data"]}
   func.func @parts_of_parts(%w: tensor<8x3xf32> {sinter.variable = @w}) -> (tensor<8x3xf32> {sinter.output = "w"}) {
     return %w : tensor<8x3xf32>
+  }
+}
+
+// -----
+
+// Gradients that are accumulated over several runs stay terms: the runs that add them exchange the loss alone. A
+// gradient that every rank has whole is a term of the first one. The update exchanges all sums together, for its
+// readers; what stays of the terms needs no exchange.
+// CHECK: sinter.variable @sum : tensor<4x3xf32> {{.*}} {sinter.accumulator, sinter.sum_axes = ["data"]}
+// CHECK: sinter.variable @count : tensor<i64>
+// CHECK-NOT: sum_axes
+// CHECK-LABEL: func.func @accumulate(
+// CHECK-SAME: %[[SUM:[^:]*]]: tensor<4x3xf32> {sinter.variable = @sum}
+// CHECK-SAME: %[[OTHER:[^:]*]]: tensor<3xf32> {sinter.variable = @other}
+// CHECK-SAME: %[[W:[^:]*]]: tensor<3xf32> {sinter.variable = @w}
+// CHECK-SAME: {sinter.rank_value = array<i64: 0, 1>}
+// CHECK: %[[OWN:.*]] = sinter.select %{{.*}}, %[[W]], %{{.*}} : tensor<3xi1>, tensor<3xf32>
+// CHECK: %[[G:.*]] = sinter.matmul
+// CHECK: %[[NEW:.*]] = sinter.add %[[SUM]], %[[G]]
+// CHECK: %[[OTHERS:.*]] = sinter.add %[[OTHER]], %[[OWN]]
+// CHECK: %[[LOSS:.*]] = sinter.all_reduce sum %{{[^,]*}} over ["data"]
+// CHECK-NOT: sinter.all_reduce
+// CHECK: return %[[LOSS]], %[[NEW]], %[[OTHERS]]
+// CHECK-LABEL: func.func @update(
+// CHECK-SAME: %[[SUM:[^:]*]]: tensor<4x3xf32> {sinter.variable = @sum}
+// CHECK-SAME: %[[OTHER:[^:]*]]: tensor<3xf32> {sinter.variable = @other}
+// CHECK: %[[ZERO:.*]] = sinter.constant dense<0.000000e+00> : tensor<4x3xf32>
+// CHECK: %[[KEPT:.*]] = sinter.select %{{.*}}, %[[ZERO]], %[[SUM]]
+// CHECK: %[[ALL:.*]]:2 = sinter.all_reduce sum %[[SUM]], %[[OTHER]] over ["data"]
+// CHECK: sinter.div %[[ALL]]#0
+// CHECK-NOT: sinter.all_reduce
+// CHECK: return %{{.*}}, %{{.*}}, %[[KEPT]]
+module attributes {sinter.mesh = #sinter.mesh<data 2>} {
+  sinter.variable @sum : tensor<4x3xf32> = constant(0.0, 0.0) seed 0 {sinter.accumulator}
+  sinter.variable @other : tensor<3xf32> = constant(0.0, 0.0) seed 0 {sinter.accumulator}
+  sinter.variable @count : tensor<i64> = constant(0.0, 0.0) seed 0 {sinter.accumulator}
+  sinter.variable @w : tensor<3xf32> = normal(0.0, 0.1) seed 7 trainable
+  func.func @accumulate(%x: tensor<6x4xf32> {sinter.input = "x"}, %y: tensor<6x3xf32> {sinter.input = "y"},
+                        %sum: tensor<4x3xf32> {sinter.variable = @sum}, %other: tensor<3xf32> {sinter.variable = @other},
+                        %w: tensor<3xf32> {sinter.variable = @w})
+      -> (tensor<f32> {sinter.output = "loss"}, tensor<4x3xf32> {sinter.variable = @sum}, tensor<3xf32> {sinter.variable = @other}) {
+    %g = sinter.matmul %x, %y {transpose_a} : (tensor<6x4xf32>, tensor<6x3xf32>) -> tensor<4x3xf32>
+    %new = sinter.add %sum, %g : tensor<4x3xf32>
+    %others = sinter.add %other, %w : tensor<3xf32>
+    %s = sinter.sum %y [0, 1] : tensor<6x3xf32> -> tensor<f32>
+    return %s, %new, %others : tensor<f32>, tensor<4x3xf32>, tensor<3xf32>
+  }
+  func.func @update(%sum: tensor<4x3xf32> {sinter.variable = @sum}, %other: tensor<3xf32> {sinter.variable = @other},
+                    %counts: tensor<i1> {sinter.input = "counts"}, %n: tensor<f32> {sinter.input = "n"})
+      -> (tensor<4x3xf32> {sinter.output = "mean"}, tensor<3xf32> {sinter.output = "root"}, tensor<4x3xf32> {sinter.variable = @sum}) {
+    %zero = sinter.constant dense<0.0> : tensor<4x3xf32>
+    %all_n = sinter.broadcast %n [] : tensor<f32> -> tensor<4x3xf32>
+    %all_counts = sinter.broadcast %counts [] : tensor<i1> -> tensor<4x3xi1>
+    %mean = sinter.div %sum, %all_n : tensor<4x3xf32>
+    %root = sinter.sqrt %other : tensor<3xf32>
+    %kept = sinter.select %all_counts, %zero, %sum : tensor<4x3xi1>, tensor<4x3xf32>
+    return %mean, %root, %kept : tensor<4x3xf32>, tensor<3xf32>, tensor<4x3xf32>
   }
 }

@@ -167,6 +167,59 @@ INSTANTIATE_TEST_SUITE_P(All, VariableBoxTest, ::testing::ValuesIn(kBoxAlteratio
   return name;
 });
 
+// A variable over a mesh 2 x 3 that `tensor` cuts, with terms over `data`.
+TestPlan OneSum() {
+  TestPlan plan;
+  plan.UseMesh({{"data", 2}, {"tensor", 3}});
+  AddCutVariable(plan, "s", DType::kF32, {4, 6}, {4, 2}, {{4, 4}, {6, 2, 0, {0, 2}}},
+                 fb::InitializerKind::Constant);
+  plan.table.variables[0]->sum_axes = {0};
+  return plan;
+}
+
+TEST(SumAxesTest, PartsHaveATermForEachRankOfTheAxis) {
+  const absl::StatusOr<Plan> plan = OneSum().Make();
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_TRUE(plan->Variables()[0].is_sum);
+  const RankMesh mesh(plan->table());
+  const std::vector<RankedPart> parts = PartsOf(mesh, *plan->table().variables()->Get(0));
+  ASSERT_EQ(parts.size(), 6u);
+  EXPECT_EQ(parts[4].term, 1u);
+  EXPECT_EQ(parts[4].box, parts[1].box);
+}
+
+TEST(SumAxesTest, Refuses) {
+  const auto error = [](const std::function<void(fb::PlanT&)>& alter) {
+    TestPlan plan = OneSum();
+    alter(plan.table);
+    const absl::Status status = plan.Make().status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    return std::string(status.message());
+  };
+  EXPECT_THAT(error([](auto& p) { p.mesh = nullptr, p.variables[0]->box = nullptr; }),
+              HasSubstr("variable 0: its ranks hold terms, and the plan has no mesh"));
+  EXPECT_THAT(error([](auto& p) { p.variables[0]->sum_axes = {2}; }),
+              HasSubstr("its ranks hold terms over axis 2 of 2"));
+  EXPECT_THAT(error([](auto& p) { p.variables[0]->sum_axes = {0, 0}; }),
+              HasSubstr("the axes of its terms do not ascend"));
+  EXPECT_THAT(error([](auto& p) { p.variables[0]->sum_axes = {0, 1}; }),
+              HasSubstr("its ranks hold both terms and parts over axis 1"));
+  EXPECT_THAT(error([](auto& p) { p.variables[0]->type->dtype = fb::DType::I32; }),
+              HasSubstr("its ranks hold terms of i32; sums are f32 or f64"));
+  EXPECT_THAT(error([](auto& p) { p.variables[0]->initializer->a = 1; }),
+              HasSubstr("its ranks hold terms, and it does not start at zero"));
+  const auto replica = [](bool has_terms) {
+    return [has_terms](fb::PlanT& p) {
+      p.variables.push_back(std::make_unique<fb::VariableT>(*p.variables[0]));
+      p.variables[1]->name = "s#2";
+      p.variables[1]->replica_of = 1;
+      if (!has_terms) p.variables[1]->sum_axes.clear();
+    };
+  };
+  EXPECT_THAT(error(replica(true)), HasSubstr("variable 1: its ranks hold terms, and it is a replica"));
+  EXPECT_THAT(error(replica(false)), HasSubstr("it is a replica of \"s\", of which ranks hold terms"));
+}
+
 // True if the parts of the variable are equal or disjoint, and together its elements.
 bool CoversOnce(const RankMesh& mesh, const std::vector<CutExtent>& extents) {
   std::set<std::vector<int64_t>> parts;
@@ -250,7 +303,7 @@ TEST(VariableBoxTest, DamagedPlansAreRefusedOrCover) {
       const fb::Variable& variable = *plan->table().variables()->Get(v);
       int64_t elements = 0;
       const std::vector<RankedPart> boxes = PartsOf(mesh, variable);
-      for (const RankedPart& part : boxes) elements += part.box.num_elements();
+      for (const RankedPart& part : boxes) elements += part.term == 0 ? part.box.num_elements() : 0;
       EXPECT_EQ(elements, boxes.front().box.whole_elements());
     }
     const absl::StatusOr<RankProgram> program = RankProgram::Of(plan->table(), nullptr);

@@ -78,7 +78,7 @@ TEST_F(CutVariablesTest, PartsTakeTheirShareOfMemory) {
   const absl::StatusOr<Session> session = CutPlan({3, 2}, Device::Cpu()).MakeSession({.threads = 1});
   ASSERT_TRUE(session.ok()) << session.status();
   EXPECT_EQ(session->memory(Device::Cpu(3)).variables,
-            80 + 40 + 72 + 8 * 72 * 4 + 4 * 12 * 8 + 6 * 6 * 4 + 4 + 32 + 20 + 8);
+            80 + 40 + 72 + 8 * 72 * 4 + 4 * 12 * 8 + 6 * 6 * 4 + 4 + 32 + 20 + 8 + 24 + 96);
   const VariableInfo& heads = session->variables()[2];
   EXPECT_EQ(heads.name, "heads");
   EXPECT_TRUE(heads.is_cut);
@@ -89,6 +89,7 @@ TEST_F(CutVariablesTest, PartsAreReadAlone) {
   for (const MeshShape& mesh : kCutMeshes) {
     InProcesses(mesh, [&](Session& session, World* world) {
       for (const std::string& name : CutPlanVariables()) {
+        if (name.starts_with("sum")) continue;
         const HostTensor whole = *session.ReadVariable(name);
         const absl::StatusOr<std::vector<VariablePart>> parts = session.ReadParts(name);
         ASSERT_TRUE(parts.ok()) << parts.status();
@@ -143,6 +144,94 @@ TEST_F(CutVariablesTest, WritesGiveEachRankItsPart) {
   }
 }
 
+// Runs "collect" with rows that tell the ranks apart. Returns what `sum` and `sums` gain.
+std::vector<std::vector<float>> Collect(Session& session, const MeshShape& mesh) {
+  const int64_t a = mesh.a, b = mesh.b, width = 12 / b;
+  std::vector<float> t, u;
+  for (int i = 0; i < a * 6; ++i) t.push_back(static_cast<float>(i * i + 1));
+  for (int i = 0; i < a * 48; ++i) u.push_back(static_cast<float>(i * i % 1009 + 1));
+  EXPECT_TRUE(session
+                  .Run("collect", {{"t", *HostTensor::FromVector<float>({a, 6}, t)},
+                                   {"u", *HostTensor::FromVector<float>({a * b, 48 / b}, u)}})
+                  .ok());
+  std::vector<float> sum(6), sums(48);
+  for (int64_t i = 0; i < a; ++i) {
+    for (int64_t k = 0; k < 6; ++k) sum[static_cast<size_t>(k)] += t[static_cast<size_t>(i * 6 + k)];
+    for (int64_t k = 0; k < 48; ++k) {
+      const int64_t row = k / 12, column = k % 12, rank = i * b + column / width;
+      sums[static_cast<size_t>(k)] += u[static_cast<size_t>(rank * 48 / b + row * width + column % width)];
+    }
+  }
+  return {sum, sums};
+}
+
+void ExpectSums(const Session& session, const std::vector<std::vector<float>>& gained, float times) {
+  for (int i = 0; i < 2; ++i) {
+    const absl::StatusOr<HostTensor> read = session.ReadVariable(i == 0 ? "sum" : "sums");
+    ASSERT_TRUE(read.ok()) << read.status();
+    const auto values = *read->Span<float>();
+    ASSERT_EQ(values.size(), gained[static_cast<size_t>(i)].size());
+    for (size_t k = 0; k < values.size(); ++k) {
+      EXPECT_EQ(values[k], times * gained[static_cast<size_t>(i)][k]) << i << ", " << k;
+    }
+  }
+}
+
+// Each rank adds to its own term, and the program sees the sum: also in files, and after it has written one.
+TEST_F(CutVariablesTest, SumsAreOfTheTermsOfAllRanks) {
+  const ScratchFolder folder;
+  for (const MeshShape& mesh : kCutMeshes) {
+    InProcesses(mesh, [&](Session& session, World* world) {
+      const std::string path = folder.File(absl::StrCat(mesh.a, "x", mesh.b, "in", world->size()));
+      for (const VariableInfo& info : session.variables()) {
+        EXPECT_EQ(info.is_sum, mesh.a > 1 && info.name.starts_with("sum")) << info.name;
+      }
+      const std::vector<std::vector<float>> gained = Collect(session, mesh);
+      ASSERT_NO_FATAL_FAILURE(ExpectSums(session, gained, 1));
+      ASSERT_TRUE(SaveCheckpoint(session, path).ok());
+      Collect(session, mesh);
+      ASSERT_NO_FATAL_FAILURE(ExpectSums(session, gained, 2));
+      const HostTensor sum = *session.ReadVariable("sum"), sums = *session.ReadVariable("sums");
+      ASSERT_TRUE(LoadCheckpoint(session, path).ok());
+      ASSERT_NO_FATAL_FAILURE(ExpectSums(session, gained, 1));
+      ASSERT_TRUE(session.WriteVariable("sum", sum).ok());
+      ASSERT_TRUE(session.WriteVariable("sums", sums).ok());
+      Collect(session, mesh);
+      ASSERT_NO_FATAL_FAILURE(ExpectSums(session, gained, 3));
+      ASSERT_TRUE(session.ResetVariables().ok());
+      ASSERT_NO_FATAL_FAILURE(ExpectSums(session, gained, 0));
+      // One device reads the file.
+      absl::StatusOr<Session> one = CutPlan({1, 1}, Device::Cpu()).MakeSession({.threads = 1});
+      ASSERT_TRUE(one.ok() && LoadCheckpoint(*one, path).ok());
+      ASSERT_NO_FATAL_FAILURE(ExpectSums(*one, gained, 1));
+    });
+  }
+}
+
+// A process has the terms of its ranks alone.
+TEST_F(CutVariablesTest, TermsAreReadAlone) {
+  const absl::StatusOr<Session> session = CutPlan({2, 2}, Device::Cpu()).MakeSession({.threads = 1});
+  ASSERT_TRUE(session.ok()) << session.status();
+  const std::vector<VariablePart> sum = *session->ReadParts("sum"), sums = *session->ReadParts("sums");
+  ASSERT_EQ(sum.size(), 2u);
+  EXPECT_EQ(sum[1].rank, 2u);
+  EXPECT_THAT(sum[1].value.shape(), ::testing::ElementsAre(6));
+  ASSERT_EQ(sums.size(), 4u);
+  EXPECT_EQ(sums[3].box, sums[1].box);
+}
+
+TEST_F(CutVariablesTest, SumsOnGpus) {
+  const MeshShape mesh = {3, 2};
+  FakeGpus gpus;
+  absl::StatusOr<Session> session = gpus.MakeSession(CutPlan(mesh, Device::Gpu()), {.threads = 1});
+  ASSERT_TRUE(session.ok()) << session.status();
+  const std::vector<std::vector<float>> gained = Collect(*session, mesh);
+  ASSERT_NO_FATAL_FAILURE(ExpectSums(*session, gained, 1));
+  ASSERT_TRUE(session->WriteVariable("sum", *session->ReadVariable("sum")).ok());
+  Collect(*session, mesh);
+  ASSERT_NO_FATAL_FAILURE(ExpectSums(*session, gained, 2));
+}
+
 TEST_F(CutVariablesTest, SessionsShareParts) {
   absl::StatusOr<Session> first = CutPlan({2, 2}, Device::Cpu()).MakeSession({.threads = 1});
   ASSERT_TRUE(first.ok()) << first.status();
@@ -195,6 +284,7 @@ TEST_F(CutVariablesTest, AProcessWhoseDeviceFailsTellsTheOthers) {
   plan.UseMesh({{"data", 2}});
   AddCutVariable(plan, "rows", DType::kF32, {12, 10}, {6, 10}, {{12, 6, 0, {6}}, {10, 10}},
                  fb::InitializerKind::Normal);
+  plan.table.variables[plan.AddVariable("sum", DType::kF32, {4})]->sum_axes = {0};
   const ScratchFolder folder;
   const std::string path = folder.File("w");
   RunInWorld(2, [&](World& world) {
@@ -204,11 +294,13 @@ TEST_F(CutVariablesTest, AProcessWhoseDeviceFailsTellsTheOthers) {
     ASSERT_TRUE(SaveCheckpoint(*session, path).ok());
     if (world.rank() == 1) gpus[0].Break(absl::InternalError("the bus is gone"));
     const std::string read = MessageOf(session->ReadVariable("rows").status()),
+                      summed = MessageOf(session->ReadVariable("sum").status()),
                       saved = MessageOf(SaveCheckpoint(*session, path));
     EXPECT_EQ(read, world.rank() == 1 ? "the bus is gone"
                                       : "rank 1 fails at reading variable \"rows\": the bus is gone");
-    EXPECT_EQ(saved, world.rank() == 1 ? "the bus is gone"
-                                       : "rank 1 fails at writing a checkpoint: the bus is gone");
+    EXPECT_EQ(summed, world.rank() == 1 ? "the bus is gone"
+                                        : "rank 1 fails at reading variable \"sum\": the bus is gone");
+    EXPECT_EQ(saved, summed);
   });
   EXPECT_THAT(folder.List(), ::testing::ElementsAre("w"));
 }
