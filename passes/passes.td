@@ -184,6 +184,10 @@ def Shard : Pass<"sinter-shard", "::mlir::ModuleOp"> {
     all its readers want the same parts. A variable that is cut for storage is gathered where it is read, and again if much
     else was gathered in between.
 
+    Along the axes of `rows`, terms of a value that has the examples of the batch become some of its rows on each rank, unless
+    an op reads them that works with parts of variables. The examples of a rank's part are cut, or else the next dimension.
+    Later ops run on the rows, up to such an op, which gathers them.
+
     Afterwards every value that is not whole on all ranks has the attribute `sinter.sharding`, and every operand has the sharding
     with which its op runs: `sinter.reshard` ops stand where these differ. Types do not change.
     A function that updates variables must have a batch that divides, or with `even` off more rows than ranks; any other function
@@ -196,8 +200,9 @@ def Shard : Pass<"sinter-shard", "::mlir::ModuleOp"> {
     ListOption<"axes", "axes", "std::string", "The axes of the mesh that share the batch">,
     ListOption<"whole", "whole", "std::string", "Inputs that every rank gets whole">,
     Option<"even", "even", "bool", "true", "Refuse a batch to train on that does not divide">,
-    Option<"strict", "strict", "bool", "false", "Refuse to gather what is not cut for storage, but for outputs">,
-    Option<"report", "report", "bool", "false", "Report functions that every rank computes whole">
+    ListOption<"rows", "rows", "std::string", "The axes of the mesh that share rows where they do not share variables">,
+    Option<"strict", "strict", "bool", "false", "Refuse to gather what is cut neither for storage nor as rows, but for outputs">,
+    Option<"report", "report", "bool", "false", "Report functions that every rank computes whole, and rows that stay whole">
   ];
 }
 

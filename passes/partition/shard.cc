@@ -30,12 +30,18 @@ class ShardPass : public impl::ShardBase<ShardPass> {
       return signalPassFailure();
     }
     const VariableCuts cuts(getOperation());
+    ShardSettings settings{.mesh = mesh_, .cuts = cuts, .strict = strict, .report = report};
+    for (const std::string& axis : rows) settings.rows.push_back(StringAttr::get(&getContext(), axis));
     for (FuncOp function : getOperation().getOps<FuncOp>()) {
       // The gradient of a user's kernel never runs itself.
       if (function.isPrivate()) continue;
       if (mlir::failed(cutInputs(function))) return signalPassFailure();
       setVariables(function, cuts);
-      if (mlir::failed(FunctionSharding(function, mesh_, cuts, strict).run())) return signalPassFailure();
+      llvm::SmallVector<mlir::BlockArgument> inputs;
+      for (mlir::BlockArgument argument : function.getArguments()) {
+        if (hasBatch(argument)) inputs.push_back(argument);
+      }
+      if (mlir::failed(FunctionSharding(function, settings, inputs).run())) return signalPassFailure();
     }
   }
 

@@ -209,6 +209,28 @@ TEST_F(MeshTrainingTest, TensorParallelism) {
           {.axes = {{"data", 2}, {"tensor", 2}}});
 }
 
+// Between its heads, hidden units and words, each rank has some rows: examples, or tokens where the ranks do
+// not divide the examples of a part.
+TEST_F(MeshTrainingTest, RowsBesideTensorParallelism) {
+  for (int64_t ranks : {2, 8}) Compare({.model = "mlp"}, {.axes = {{"tensor", ranks}}, .rows = true});
+  Compare({.model = "mlp", .batch = 9, .dropout = 0.4}, {.axes = {{"tensor", 3}}, .rows = true});
+  // Seven rows stay whole.
+  Compare({.model = "mlp", .batch = 7}, {.axes = {{"tensor", 2}}, .rows = true});
+  Compare({.model = "mlp", .batch = 13, .optimizer = "adamw"},
+          {.axes = {{"data", 3}, {"tensor", 2}}, .rows = true, .even = false});
+  Compare({.model = "gpt", .batch = 4}, {.axes = {{"tensor", 2}}, .rows = true});
+  Compare({.model = "gpt", .batch = 4, .optimizer = "adamw", .dropout = 0.2, .evaluates = false},
+          {.axes = {{"data", 2}, {"tensor", 2}}, .rows = true});
+  Compare({.model = "gpt", .batch = 4, .optimizer = "adamw", .dropout = 0.2, .evaluates = false},
+          {.axes = {{"data", 4}, {"tensor", 2}}, .rows = true});
+  Compare({.model = "gpt with a head", .batch = 4, .optimizer = "adamw", .dropout = 0.2, .evaluates = false},
+          {.axes = {{"tensor", 2}, {"data", 2}}, .rows = true});
+  for (int level : {1, 3}) {
+    Compare({.model = "gpt", .batch = 4, .optimizer = "adamw", .evaluates = false},
+            {.axes = {{"data", 2}, {"tensor", 2}}, .zero = level, .rows = true});
+  }
+}
+
 TEST_F(MeshTrainingTest, Zero) {
   for (int level : {1, 2, 3}) {
     Compare({.model = "mlp", .optimizer = "adamw", .parts = 2}, {.axes = {{"data", 4}}, .zero = level});
