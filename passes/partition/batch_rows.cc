@@ -13,7 +13,11 @@ using mlir::StringAttr;
 using mlir::Value;
 
 BatchRows::BatchRows(mlir::func::FuncOp function, llvm::ArrayRef<mlir::BlockArgument> inputs) {
-  for (mlir::BlockArgument input : inputs) places_[input] = {0, ir::TypeOf(input).getDimSize(0)};
+  for (mlir::BlockArgument input : inputs) {
+    const llvm::ArrayRef<int64_t> shape = ir::TypeOf(input).getShape();
+    const unsigned dim = shape.size() > 1 && shape[0] == 1 ? 1 : 0;
+    places_[input] = {dim, shape[dim]};
+  }
   for (Operation& op : function.getBody().front().without_terminator()) follow(&op);
 }
 
@@ -34,11 +38,6 @@ void BatchRows::follow(Operation* op) {
       }
     }
   }
-}
-
-bool BatchRows::touches(Operation* op) const {
-  auto has_rows = [&](Value value) { return hasRows(value); };
-  return llvm::any_of(op->getOperands(), has_rows) || llvm::any_of(op->getResults(), has_rows);
 }
 
 bool BatchRows::cut(Value value, Sharding& sharding, StringAttr axis, ir::MeshAttr mesh) const {

@@ -17,11 +17,10 @@ namespace sinter {
 
 class BatchRows {
  public:
+  // Dimension 0 of the inputs is the batch. If it has one example, its rows are those of dimension 1.
   BatchRows(mlir::func::FuncOp function, llvm::ArrayRef<mlir::BlockArgument> inputs);
 
   bool hasRows(mlir::Value value) const { return places_.contains(value); }
-  // True if the op reads or makes a value with rows.
-  bool touches(mlir::Operation* op) const;
   // Cuts the rows of the value further by the axis, evenly: its examples, within the parts that they have, or
   // else the next dimension. Returns false and changes nothing if the axis divides neither, or if the value
   // has no rows.

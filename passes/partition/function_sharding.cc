@@ -147,8 +147,8 @@ llvm::SmallVector<unsigned> FunctionSharding::termsThatPass(Operation* op, const
 }
 
 // Runs the op on the parts that its operands have along the axis, where that gathers fewer bytes than running
-// the whole op on every rank. Parts of an operand that every rank has whole cost nothing. Rows count if no
-// operand has parts to work with, and stored parts if no operand has others and the result is no larger.
+// the whole op on every rank. Parts of an operand that every rank has whole cost nothing. Rows of the batch count
+// if no operand has parts to work with, and stored parts if no operand has others and the result is no larger.
 void FunctionSharding::cutAlong(Operation* op, OpSharding& sharding, StringAttr axis) {
   bool has_others = false;
   for (CutKind kind : {CutKind::kWork, CutKind::kRows, CutKind::kStored}) {
@@ -156,6 +156,7 @@ void FunctionSharding::cutAlong(Operation* op, OpSharding& sharding, StringAttr 
     int64_t bytes_cut = 0;
     for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
       if (!readable(operand).isCutBy(axis) || kindOf(operand, axis) != kind) continue;
+      if (kind == CutKind::kRows && !batch_.hasRows(operand)) continue;
       cut.push_back(i);
       bytes_cut += BytesOfTensor(operand);
     }
@@ -363,12 +364,18 @@ CutKind FunctionSharding::kindOf(Operation* op, StringAttr axis) const {
   return kind;
 }
 
-// Updates of variables may wait for sums over axes that cut rows: only work on rows of the batch counts.
+// True if the op computes new values of parts of a variable, which may wait.
+bool FunctionSharding::isUpdate(Operation* op) const {
+  return op->getNumResults() == 1 && wishes_.worked(op->getResult(0)) &&
+         llvm::all_of(ops_.find(op)->second.rule().factors,
+                      [](const ir::Factor& factor) { return factor.kind == FactorKind::kParallel; });
+}
+
 void FunctionSharding::findWork() {
   for (Operation& op : llvm::reverse(function_.getBody().front().without_terminator())) {
     for (StringAttr axis : mesh_.getNames()) {
-      bool feeds = ops_.find(&op)->second.worksOn(axis) && kindOf(&op, axis) != CutKind::kStored &&
-                   (!isRowAxis(axis) || batch_.touches(&op));
+      bool feeds =
+          ops_.find(&op)->second.worksOn(axis) && kindOf(&op, axis) != CutKind::kStored && !isUpdate(&op);
       for (Value result : op.getResults()) feeds |= feeds_.contains({result, axis});
       if (!feeds) continue;
       for (Value operand : op.getOperands()) feeds_.insert({operand, axis});

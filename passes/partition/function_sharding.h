@@ -71,6 +71,7 @@ class FunctionSharding : private ReshardReasons::Parts {
   void put(mlir::Operation* op, OpSharding sharding);
   void putKinds(mlir::Operation* op, const OpSharding& sharding);
   void backward(mlir::Operation* op);
+  bool isUpdate(mlir::Operation* op) const;
   void findWork();
   void write();
   mlir::Value read(mlir::Value value, const ir::Sharding& to, mlir::Operation* reader);
@@ -101,7 +102,7 @@ class FunctionSharding : private ReshardReasons::Parts {
   using OpAndAxis = std::pair<mlir::Operation*, mlir::StringAttr>;
   // Ops that work with parts along an axis of `rows`, and ops that make small values large for them.
   llvm::DenseSet<OpAndAxis> works_, widens_;
-  // Values that ops on other than stored parts depend on, by the axis of these parts.
+  // Values that ops depend on which are no updates, and run on other than stored parts, by the axis of these.
   llvm::DenseSet<std::pair<mlir::Value, mlir::StringAttr>> feeds_;
 
   struct Reshard {
