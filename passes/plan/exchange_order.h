@@ -5,7 +5,8 @@
 // A GPU collective runs asynchronously beside later steps until one needs its results
 // (runtime/execute/collective_waits.h). So it starts as soon as its operands are ready, and steps that wait
 // for it run when nothing else is left: updates of variables come after the backward pass, those of the
-// oldest exchange first.
+// oldest exchange first. A gather takes memory until it is read: at most two run ahead of their readers, in
+// the order of these.
 #ifndef SINTER_PASSES_PLAN_EXCHANGE_ORDER_H_
 #define SINTER_PASSES_PLAN_EXCHANGE_ORDER_H_
 
