@@ -38,7 +38,8 @@ struct MeshFlags {
   bool is_set() const { return !axes.empty(); }
 
   // Sets the mesh and its tactics. An axis "tensor" cuts wide layers; all others share the batch, which
-  // `whole_inputs` does not belong to. ZeRO uses the axis "data". InvalidArgument: an axis has no size.
+  // `whole_inputs` does not belong to. ZeRO uses the axis "data". InvalidArgument: an axis has no size, or
+  // --rows is given without an axis "tensor".
   absl::Status Apply(CompileOptions& options, const std::vector<std::string>& whole_inputs = {}) const {
     parallel::Data data{.axes = {}, .whole_inputs = whole_inputs};
     bool has_tensor = false;
@@ -55,6 +56,9 @@ struct MeshFlags {
       } else {
         data.axes.push_back(parts[0]);
       }
+    }
+    if (rows && !has_tensor) {
+      return absl::InvalidArgumentError("--rows needs an axis \"tensor\" in --mesh, such as data=2,tensor=2");
     }
     if (!data.axes.empty()) options.parallel.push_back(data);
     if (has_tensor) options.parallel.push_back(parallel::Tensor{.rows = rows});

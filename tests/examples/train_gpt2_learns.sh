@@ -52,6 +52,7 @@ expect() {  # expect TEXT OPTION...: the program must fail with this text.
   grep -q -- "$says" "$folder/error" || { cat "$folder/error"; exit 1; }
 }
 expect "write axes and sizes as in data=2,tensor=2" --text "$text" --mesh tensor
+expect "rows needs an axis \"tensor\"" --text "$text" --mesh data=2 --rows
 expect "cannot write $folder/no/losses" --text "$text" --losses "$folder/no/losses"
 expect "choose a larger --vocabulary" --tokens "$folder/ids.bin" --vocabulary 100
 printf abc > "$folder/odd"
