@@ -1,4 +1,4 @@
-// The flags --mesh and --zero of training programs, and the processes that share the mesh.
+// The flags --mesh, --rows and --zero of training programs, and the processes that share the mesh.
 //
 //   MeshFlags flags;
 //   AddMeshFlags(app, flags);                            // --mesh data=2,tensor=2 --zero 3
@@ -31,13 +31,15 @@ namespace sinter::examples {
 // The values of the flags. The parser writes into this struct, so the struct must outlive the parser.
 struct MeshFlags {
   std::vector<std::string> axes;  // "data=2".
+  bool rows = false;
   int zero = 0;
   int64_t zero_least_bytes = parallel::Zero().least_bytes;
 
   bool is_set() const { return !axes.empty(); }
 
   // Sets the mesh and its tactics. An axis "tensor" cuts wide layers; all others share the batch, which
-  // `whole_inputs` does not belong to. ZeRO uses the axis "data". InvalidArgument: an axis has no size.
+  // `whole_inputs` does not belong to. ZeRO uses the axis "data". InvalidArgument: an axis has no size, or
+  // --rows is given without an axis "tensor".
   absl::Status Apply(CompileOptions& options, const std::vector<std::string>& whole_inputs = {}) const {
     parallel::Data data{.axes = {}, .whole_inputs = whole_inputs};
     bool has_tensor = false;
@@ -55,8 +57,11 @@ struct MeshFlags {
         data.axes.push_back(parts[0]);
       }
     }
+    if (rows && !has_tensor) {
+      return absl::InvalidArgumentError("--rows needs an axis \"tensor\" in --mesh, such as data=2,tensor=2");
+    }
     if (!data.axes.empty()) options.parallel.push_back(data);
-    if (has_tensor) options.parallel.push_back(parallel::Tensor{});
+    if (has_tensor) options.parallel.push_back(parallel::Tensor{.rows = rows});
     if (zero > 0) options.parallel.push_back(parallel::Zero{.level = zero, .least_bytes = zero_least_bytes});
     return absl::OkStatus();
   }
@@ -77,6 +82,8 @@ inline void AddMeshFlags(CLI::App& app, MeshFlags& flags) {
                      "axes of ranks that share the work: \"tensor\" cuts wide layers, others the batch; "
                      "such as data=2,tensor=2. Rank r uses the r-th device after that of --device")
           ->delimiter(',');
+  app.add_flag("--rows", flags.rows, "between wide layers, the axis \"tensor\" cuts the rows of the batch")
+      ->needs(mesh);
   app.add_option("--zero", flags.zero, "level of ZeRO along the axis data: 1 to 3; 0: none")
       ->check(CLI::Range(0, 3))
       ->needs(mesh);

@@ -58,7 +58,6 @@ def CheckIndices : Pass<"sinter-check-indices", "::mlir::ModuleOp"> {
     runnable function, at the op's location. It holds the lowest index, the highest index, and the number of valid indices.
     The function assigns it in every run; the caller compares the values. Ignored labels count as 0. An op without indices
     gets no variable. Names are `prefix`, the function and a number: "index_check/train/0".
-
     Runs before `differentiate`, while all ops are still the program's: gradients use the same indices.
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
@@ -101,7 +100,6 @@ def Differentiate : Pass<"sinter-differentiate", "::mlir::func::FuncOp"> {
     and sums the gradients of values that are used more than once. Composites without their own gradient are decomposed
     first. A value that the loss does not depend on gets a gradient of zeros. Ops of the gradient have the location of their
     forward op, fused under the name "gradient".
-
     An op on the path without a gradient is an error that names the op and the user's line.
   }];
 }
@@ -110,7 +108,6 @@ def Decompose : Pass<"sinter-decompose", "::mlir::func::FuncOp"> {
   let summary = "Replace composite ops by the simpler ops that define them";
   let description = [{
     Runs until no op with a decomposition is left. bf16 and f16 composites compute in f32 inside.
-
     Attention on a GPU stays whole if a library computes it without its scores in memory. With `report`, a remark for each
     attention on a GPU that is decomposed, with the reason.
   }];
@@ -146,7 +143,6 @@ def FoldConstants : Pass<"sinter-fold-constants", "::mlir::func::FuncOp"> {
     result is a splat or has at most `limit` elements. A splat stays a splat. Reductions are evaluated if they read at most
     `limit` elements; reductions of a splat, if at most `limit` elements are reduced to one. Elements are combined as a tree
     of neighbours. A reduction of no elements is not folded.
-
     Infinities and NaN are ordinary values: 1 / 0 folds to its value at run time.
   }];
   let options = [
@@ -185,6 +181,9 @@ def Shard : Pass<"sinter-shard", "::mlir::ModuleOp"> {
     an op that every rank would compute whole is computed in parts if all its readers want the same parts. A variable that is
     cut for storage is gathered where it is read, and again if much else was gathered in between.
 
+    Along the axes of `rows`, terms of a value that has the examples of the batch become some of its rows on each rank, unless
+    an op reads them that works with parts of variables. The examples of a rank's part are cut, or else the next dimension.
+    Later ops run on the rows, up to such an op, which gathers them.
     Afterwards every value that is not whole on all ranks has the attribute `sinter.sharding`, and every operand has the sharding
     with which its op runs: `sinter.reshard` ops stand where these differ. Types do not change.
     A function that updates variables must have a batch that divides, or with `even` off more rows than ranks; any other function
@@ -196,8 +195,9 @@ def Shard : Pass<"sinter-shard", "::mlir::ModuleOp"> {
     ListOption<"axes", "axes", "std::string", "The axes of the mesh that share the batch">,
     ListOption<"whole", "whole", "std::string", "Inputs that every rank gets whole">,
     Option<"even", "even", "bool", "true", "Refuse a batch to train on that does not divide">,
-    Option<"strict", "strict", "bool", "false", "Refuse to gather what is not cut for storage, but for outputs">,
-    Option<"report", "report", "bool", "false", "Report functions that every rank computes whole">
+    ListOption<"rows", "rows", "std::string", "The axes of the mesh that share rows where they do not share variables">,
+    Option<"strict", "strict", "bool", "false", "Refuse to gather what is cut neither for storage nor as rows, but for outputs">,
+    Option<"report", "report", "bool", "false", "Report functions that every rank computes whole, and rows that stay whole">
   ];
 }
 
@@ -208,7 +208,6 @@ def Localise : Pass<"sinter-localise", "::mlir::ModuleOp"> {
     its position in whole values (arguments with `sinter.rank_value`) are numbers that each rank fills in. If parts differ in
     size, there is one variant of the function for each set of ranks with equal sizes (`sinter.ranks`); all variants have the
     same exchanges in the same order.
-
     A `sinter.reshard` becomes an `all_reduce` of terms, an `all_gather` of parts, or the taking of a part, of which ops that can
     be built anywhere (broadcasts, random numbers) are built for the part alone. So values that ranks compute from combined
     values are equal on all ranks, to the bit, and the results are those of the whole batch on one device.
@@ -216,7 +215,6 @@ def Localise : Pass<"sinter-localise", "::mlir::ModuleOp"> {
     Sums that only variables and outputs depend on, mainly gradients, travel together in buckets of up to `bucket_bytes`, in
     the order of the backward pass. The buckets are those whose exchanges end first by the predicted times of ops and exchanges
     (passes/partition/exchange_buckets.h). Their readers come last, in program order: a bucket travels while other ops run.
-
     Errors: several axes that cut one dimension together and do not divide it.
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
@@ -429,7 +427,6 @@ def OrderCalls : Pass<"sinter-order-calls", "::sinter::plan_ir::FunctionOp"> {
     order with the lowest peak wins; ties go to the fewest live bytes summed over all steps. Calls that compute a variable's
     new value come after the readers of the old value if possible, so that they can write in place; they then count as taking
     no memory. Each device's memory is counted separately.
-
     A collective of GPUs runs beside later steps. In a function with one, it starts as soon as its operands are ready, calls
     that wait for it come when no others are left, and the devices' calls alternate. Gathers that no call has read yet hold
     memory: each order is tried with two, four and eight of them. Then the predicted time counts too (passes/op_prices.h): an

@@ -115,9 +115,15 @@ void CutVariables(Manager& m, const CompileOptions& o) {
 
 void Shard(Manager& m, const CompileOptions& o) {
   const parallel::Data data = BatchTactic(o);
+  std::vector<std::string> rows;
+  for (const parallel::Tactic& tactic : o.parallel) {
+    const auto* tensor = std::get_if<parallel::Tensor>(&tactic);
+    if (tensor && tensor->rows) rows.push_back(tensor->axis);
+  }
   m.addPass(createShard({.axes = data.axes,
                          .whole = data.whole_inputs,
                          .even = data.even,
+                         .rows = rows,
                          .strict = o.reshards == Reshards::kExplicit,
                          .report = o.report}));
 }

@@ -74,6 +74,13 @@ struct Data {
 struct Tensor {
   std::string axis = "tensor";
   std::vector<std::string> dims = {"heads", "mlp", "vocabulary"};
+  // Between the layers that are cut, each rank also has only some rows of the batch: norms, dropouts and sums
+  // of residual blocks take a part of the time and memory (Korthikanti et al., "Reducing Activation
+  // Recomputation in Large Transformer Models", arXiv 2205.05198). Exchanges scatter sums and gather rows
+  // in place of combining sums. Layers whose rows were gathered gather them again in the backward pass, which
+  // is one more exchange for each. The axis cuts the examples of a batch's part, or the next dimension if it
+  // does not divide them.
+  bool rows = false;
 };
 
 // ZeRO (Rajbhandari et al., arXiv 1910.02054): each rank stores a part of variables that data parallelism

@@ -22,40 +22,55 @@ int64_t BytesOfResults(Operation* op) {
   return bytes;
 }
 
-// A value of at least this size that is gathered from storage is gathered again for a reader that comes after
-// gathers of kGathersBetween times its bytes: keeping it until then would undo what the storage saves.
+// A value of at least this size that is gathered from storage or rows is gathered again for a reader that comes after
+// gathers of kGathersBetween times its bytes: keeping it until then would undo what the parts save.
 constexpr int64_t kBytesToGatherAgain = int64_t{1} << 20;
 constexpr int64_t kGathersBetween = 4;
 
+int64_t BytesOfOperands(Operation* op) {
+  int64_t bytes = 0;
+  for (Value operand : op->getOperands()) bytes += BytesOfTensor(operand);
+  return bytes;
+}
+
 }  // namespace
 
-FunctionSharding::FunctionSharding(FuncOp function, ir::MeshAttr mesh, const VariableCuts& cuts, bool strict)
+FunctionSharding::FunctionSharding(FuncOp function, const ShardSettings& settings,
+                                   llvm::ArrayRef<mlir::BlockArgument> inputs)
     : function_(function),
-      mesh_(mesh),
-      cuts_(cuts),
-      wishes_(function, mesh, cuts),
-      strict_(strict),
-      reasons_(function, mesh, *this) {
+      settings_(settings),
+      mesh_(settings.mesh),
+      batch_(function, inputs),
+      wishes_(function, settings.mesh, settings.cuts),
+      reasons_(function, settings.mesh, *this) {
   for (mlir::BlockArgument argument : function.getArguments()) {
-    values_[argument] = ir::ShardingOf(argument).canonical(mesh);
+    values_[argument] = ir::ShardingOf(argument).canonical(mesh_);
     const llvm::StringRef variable = VariableOfArgument(function, argument.getArgNumber());
-    for (StringAttr axis : mesh.getNames()) {
-      if (cuts.isStored(variable, axis)) stored_[argument].push_back(axis);
+    for (StringAttr axis : mesh_.getNames()) {
+      if (settings.cuts.isStored(variable, axis)) kinds_[argument].push_back({axis, CutKind::kStored});
     }
   }
 }
 
 mlir::LogicalResult FunctionSharding::run() {
-  auto ops = function_.getBody().front().without_terminator();
   for (mlir::BlockArgument argument : function_.getArguments()) settle(argument);
-  // The second time, an op knows what becomes of values that come after it.
-  for (int sweep = 0; sweep < 2; ++sweep) {
-    for (Operation& op : ops) forward(&op);
+  sweep();
+  if (!settings_.rows.empty()) {
+    findWhole();
+    cuts_rows_ = true;
+    sweep();
+    if (settings_.report) reportWholeRows();
   }
-  for (Operation& op : llvm::reverse(ops)) backward(&op);
+  // Now an op knows what becomes of values that come after it.
+  sweep();
+  for (Operation& op : llvm::reverse(function_.getBody().front().without_terminator())) backward(&op);
   findWork();
   write();
   return mlir::failure(failed_);
+}
+
+void FunctionSharding::sweep() {
+  for (Operation& op : function_.getBody().front().without_terminator()) forward(&op);
 }
 
 const Sharding& FunctionSharding::readable(Value value) const {
@@ -68,15 +83,17 @@ const Sharding* FunctionSharding::find(Value value) const {
   return found == values_.end() ? nullptr : &found->second;
 }
 
-bool FunctionSharding::isStored(Value value, StringAttr axis) const {
-  auto found = stored_.find(value);
-  return found != stored_.end() && llvm::is_contained(found->second, axis);
+CutKind FunctionSharding::kindOf(Value value, StringAttr axis) const {
+  auto found = kinds_.find(value);
+  if (found == kinds_.end()) return CutKind::kWork;
+  const auto* kind = llvm::find_if(found->second, [&](const auto& one) { return one.first == axis; });
+  return kind == found->second.end() ? CutKind::kWork : kind->second;
 }
 
 // Runs an op whose result is wished for as terms on terms, if it reads some and if nothing is gathered for
 // it. An operand that is whole is then a term of the first rank. Returns false if the op runs otherwise.
 bool FunctionSharding::runOnTerms(Operation* op) {
-  const Sharding* const wished = op->getNumResults() == 1 ? wishes_.termsOf(op->getResult(0)) : nullptr;
+  const Sharding* const wished = op->getNumResults() == 1 ? wishes_.terms(op->getResult(0)) : nullptr;
   if (!wished) return false;
   const Sharding& wish = *wished;
   OpSharding sharding(op, mesh_);
@@ -163,60 +180,73 @@ llvm::SmallVector<unsigned> FunctionSharding::termsThatPass(Operation* op, const
 }
 
 // Runs the op on the parts that its operands have along the axis, where that gathers fewer bytes than running
-// the whole op on every rank. Parts of an operand that every rank has whole cost nothing. Neither do gathers
-// of values that are cut for storage: so their parts count only if no operand has others, and the result is
-// no larger.
+// the whole op on every rank. Parts of an operand that every rank has whole cost nothing. Rows of the batch count
+// if no operand has parts to work with, and stored parts if no operand has others and the result is no larger.
 void FunctionSharding::cutAlong(Operation* op, OpSharding& sharding, StringAttr axis) {
-  llvm::SmallVector<unsigned> cut;
-  int64_t stored_bytes = 0;
-  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
-    if (readable(operand).isCutBy(axis) && !isStored(operand, axis)) cut.push_back(i);
-  }
-  const bool is_stored = cut.empty();
-  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
-    if (!is_stored || !readable(operand).isCutBy(axis)) continue;
-    cut.push_back(i);
-    stored_bytes += BytesOfTensor(operand);
-  }
-  if (is_stored && BytesOfResults(op) > stored_bytes) return;
-  auto factorOf = [&](unsigned i) { return sharding.factorAt(i, readable(op->getOperand(i)), axis); };
-  auto bytesGathered = [&](std::optional<unsigned> factor) {
-    int64_t bytes = 0;
-    for (unsigned i : cut) {
-      if (!factor || factorOf(i) != factor) bytes += BytesOfTensor(op->getOperand(i));
+  bool has_others = false;
+  for (CutKind kind : {CutKind::kWork, CutKind::kRows, CutKind::kStored}) {
+    llvm::SmallVector<unsigned> cut;
+    int64_t bytes_cut = 0;
+    for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+      if (!readable(operand).isCutBy(axis) || kindOf(operand, axis) != kind) continue;
+      if (kind == CutKind::kRows && !batch_.hasRows(operand)) continue;
+      cut.push_back(i);
+      bytes_cut += BytesOfTensor(operand);
     }
-    return bytes;
-  };
-  std::optional<unsigned> best;
-  int64_t least = bytesGathered(std::nullopt);
-  for (unsigned i : cut) {
-    std::optional<unsigned> factor = factorOf(i);
-    if (!factor || bytesGathered(factor) >= least) continue;
-    best = factor;
-    least = bytesGathered(factor);
+    if (cut.empty() && kind == CutKind::kWork && cutOwned(op, sharding, axis)) return;
+    if (cut.empty()) continue;
+    if (kind == CutKind::kStored && (has_others || BytesOfResults(op) > bytes_cut)) return;
+    has_others = true;
+    if (kind == CutKind::kRows && widens_.contains({op, axis})) return;
+    auto factorOf = [&](unsigned i) { return sharding.factorAt(i, readable(op->getOperand(i)), axis); };
+    auto bytesGathered = [&](std::optional<unsigned> factor) {
+      int64_t bytes = 0;
+      for (unsigned i : cut) {
+        if (!factor || factorOf(i) != factor) bytes += BytesOfTensor(op->getOperand(i));
+      }
+      return bytes;
+    };
+    std::optional<unsigned> best;
+    int64_t least = bytesGathered(std::nullopt);
+    for (unsigned i : cut) {
+      std::optional<unsigned> factor = factorOf(i);
+      if (!factor || bytesGathered(factor) >= least) continue;
+      best = factor;
+      least = bytesGathered(factor);
+    }
+    if (best) return sharding.cut(*best, axis);
   }
-  if (best) sharding.cut(*best, axis);
+}
+
+// The gradient of a table of which each rank has some rows: a rank adds up what belongs to its own.
+bool FunctionSharding::cutOwned(Operation* op, OpSharding& sharding, StringAttr axis) const {
+  const Sharding* wish = op->getNumResults() == 1 ? wishes_.worked(op->getResult(0)) : nullptr;
+  if (!wish || !wish->isCutBy(axis)) return false;
+  std::optional<unsigned> factor = sharding.factorAtResult(0, *wish, axis);
+  if (!factor || sharding.rule().factors[*factor].kind != FactorKind::kOwned) return false;
+  sharding.cut(*factor, axis);
+  return true;
 }
 
 void FunctionSharding::put(Operation* op, OpSharding sharding) {
   for (auto [r, result] : llvm::enumerate(op->getResults())) values_[result] = sharding.result(r);
-  putStored(op, sharding);
+  putKinds(op, sharding);
   for (Value result : op->getResults()) settle(result);
   ops_.insert_or_assign(op, std::move(sharding));
 }
 
 // A result is cut for storage alone if that is why all operands are.
-void FunctionSharding::putStored(Operation* op, const OpSharding& sharding) {
-  Axes stored;
+void FunctionSharding::putKinds(Operation* op, const OpSharding& sharding) {
+  llvm::SmallVector<std::pair<StringAttr, CutKind>, 1> kinds;
   for (StringAttr axis : mesh_.getNames()) {
-    bool is_stored = false, has_others = false;
+    std::optional<CutKind> kind;
     for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
       if (!sharding.operand(i).isCutBy(axis) || !readable(operand).isCutBy(axis)) continue;
-      (isStored(operand, axis) ? is_stored : has_others) = true;
+      kind = std::max(kind.value_or(CutKind::kStored), kindOf(operand, axis));
     }
-    if (is_stored && !has_others) stored.push_back(axis);
+    if (kind && *kind != CutKind::kWork) kinds.push_back({axis, *kind});
   }
-  for (Value result : op->getResults()) stored_[result] = stored;
+  for (Value result : op->getResults()) kinds_[result] = kinds;
 }
 
 // Cuts the sharding by the axes of `wish` that it lacks, and returns them: in dimensions that it does not
@@ -244,16 +274,70 @@ FunctionSharding::Axes FunctionSharding::cutFurther(Sharding& sharding, const Sh
   return added;
 }
 
-// Chooses in which parts readers see a value whose terms are combined: those wished for, else all of it.
+// Chooses in which parts readers see a value whose terms are combined: those wished for, or rows, else all of
+// it.
 void FunctionSharding::settle(Value value) {
   Sharding settled = values_.find(value)->second;
   if (settled.partial.empty()) return;
+  const Axes terms(settled.partial);
   settled.partial.clear();
   settled.combine.reset();
-  if (const Sharding* wish = wishes_.partsOf(value)) {
-    for (StringAttr axis : cutFurther(settled, *wish)) stored_[value].push_back(axis);
+  if (const Sharding* wish = wishes_.stored(value)) {
+    for (StringAttr axis : cutFurther(settled, *wish)) kinds_[value].push_back({axis, CutKind::kStored});
+  }
+  for (StringAttr axis : terms) {
+    if (settlesInRows(value, axis) && batch_.cut(value, settled, axis, mesh_)) {
+      kinds_[value].push_back({axis, CutKind::kRows});
+    }
   }
   settled_.insert_or_assign(value, settled.canonical(mesh_));
+}
+
+// Readers that work with parts of variables, and outputs, would gather the rows at once.
+bool FunctionSharding::settlesInRows(Value value, StringAttr axis) const {
+  if (!cuts_rows_ || !isRowAxis(axis) || !batch_.hasRows(value)) return false;
+  return llvm::none_of(value.getUsers(), [&](Operation* reader) {
+    return reader->hasTrait<mlir::OpTrait::IsTerminator>() || works_.contains({reader, axis}) ||
+           widens_.contains({reader, axis});
+  });
+}
+
+// Finds the readers that want all rows of what they read: ops that work with parts of variables, and ops on
+// small values that are made large for these alone. So a number a row of logits, whose words are cut, is not
+// made as large as the logits in rows.
+void FunctionSharding::findWhole() {
+  for (Operation& op : llvm::reverse(function_.getBody().front().without_terminator())) {
+    for (StringAttr axis : settings_.rows) {
+      const OpAndAxis key = {&op, axis};
+      if (ops_.find(&op)->second.worksOn(axis) && kindOf(&op, axis) == CutKind::kWork) {
+        works_.insert(key);
+        continue;
+      }
+      bool any = false, all = !op.use_empty();
+      for (Operation* reader : op.getUsers()) {
+        const bool widens = widens_.contains({reader, axis});
+        any |= widens || works_.contains({reader, axis});
+        all &= widens;
+      }
+      if (BytesOfResults(&op) > BytesOfOperands(&op) ? any : all) widens_.insert(key);
+    }
+  }
+}
+
+// Rows that the axis does not divide.
+void FunctionSharding::reportWholeRows() {
+  for (Operation& op : function_.getBody().front().without_terminator()) {
+    for (Value result : op.getResults()) {
+      for (StringAttr axis : values_.find(result)->second.partial) {
+        if (!settlesInRows(result, axis) || readable(result).isCutBy(axis)) continue;
+        mlir::emitRemark(op.getLoc()) << "every rank of axis " << axis << " has all rows of a value of "
+                                      << result.getType() << ", which has parts " << readable(result).text()
+                                      << ": the axis divides neither the examples of a "
+                                      << "part nor their next dimension";
+        return;
+      }
+    }
+  }
 }
 
 // An op of which every rank would compute more than its readers want is computed in their parts, if parts of
@@ -264,7 +348,8 @@ void FunctionSharding::backward(Operation* op) {
   const Sharding now = values_.find(result)->second;
   if (!now.partial.empty()) return;
   std::optional<Sharding> wanted;
-  Axes stored(mesh_.getNames());
+  llvm::SmallVector<std::pair<StringAttr, CutKind>, 1> kinds;
+  for (StringAttr axis : mesh_.getNames()) kinds.push_back({axis, CutKind::kStored});
   for (mlir::OpOperand& use : op->getUses()) {
     Operation* reader = use.getOwner();
     if (reader->hasTrait<mlir::OpTrait::IsTerminator>()) return;
@@ -272,8 +357,9 @@ void FunctionSharding::backward(Operation* op) {
     Sharding parts = sharding.operand(use.getOperandNumber());
     if (!parts.partial.empty() || (wanted && !(*wanted == parts))) return;
     wanted = parts;
-    llvm::erase_if(stored,
-                   [&](StringAttr axis) { return sharding.worksOn(axis) && !isStored(reader, axis); });
+    for (auto& [axis, kind] : kinds) {
+      if (sharding.worksOn(axis)) kind = std::max(kind, kindOf(reader, axis));
+    }
   }
   if (!wanted || *wanted == now || wanted->isWhole()) return;
   OpSharding cut(op, mesh_);
@@ -293,27 +379,36 @@ void FunctionSharding::backward(Operation* op) {
       if (is_new && gathers && !now.isCutBy(axis)) return;
     }
   }
-  llvm::erase_if(stored, [&](StringAttr axis) { return !wanted->isCutBy(axis); });
+  llvm::erase_if(
+      kinds, [&](const auto& one) { return one.second == CutKind::kWork || !wanted->isCutBy(one.first); });
   values_[result] = *wanted;
-  stored_[result] = stored;
+  kinds_[result] = kinds;
   ops_.insert_or_assign(op, std::move(cut));
 }
 
-bool FunctionSharding::isStored(Operation* op, StringAttr axis) const {
-  bool is_stored = true;
+CutKind FunctionSharding::kindOf(Operation* op, StringAttr axis) const {
+  CutKind kind = CutKind::kStored;
   for (Value operand : op->getOperands()) {
-    is_stored &= !readable(operand).isCutBy(axis) || isStored(operand, axis);
+    if (readable(operand).isCutBy(axis)) kind = std::max(kind, kindOf(operand, axis));
   }
   for (Value result : op->getResults()) {
-    is_stored &= !values_.find(result)->second.isCutBy(axis) || isStored(result, axis);
+    if (values_.find(result)->second.isCutBy(axis)) kind = std::max(kind, kindOf(result, axis));
   }
-  return is_stored;
+  return kind;
+}
+
+// True if the op computes new values of parts of a variable, which may wait.
+bool FunctionSharding::isUpdate(Operation* op) const {
+  return op->getNumResults() == 1 && wishes_.worked(op->getResult(0)) &&
+         llvm::all_of(ops_.find(op)->second.rule().factors,
+                      [](const ir::Factor& factor) { return factor.kind == FactorKind::kParallel; });
 }
 
 void FunctionSharding::findWork() {
   for (Operation& op : llvm::reverse(function_.getBody().front().without_terminator())) {
     for (StringAttr axis : mesh_.getNames()) {
-      bool feeds = ops_.find(&op)->second.worksOn(axis) && !isStored(&op, axis);
+      bool feeds =
+          ops_.find(&op)->second.worksOn(axis) && kindOf(&op, axis) != CutKind::kStored && !isUpdate(&op);
       for (Value result : op.getResults()) feeds |= feeds_.contains({result, axis});
       if (!feeds) continue;
       for (Value operand : op.getOperands()) feeds_.insert({operand, axis});
@@ -341,7 +436,7 @@ void FunctionSharding::write() {
   }
   Operation* last = function_.getBody().front().getTerminator();
   for (mlir::OpOperand& operand : last->getOpOperands()) {
-    const ir::ShardingAttr cut = cuts_.of(VariableOfResult(function_, operand.getOperandNumber()));
+    const ir::ShardingAttr cut = settings_.cuts.of(VariableOfResult(function_, operand.getOperandNumber()));
     const Sharding to = cut ? Sharding::Of(cut) : Sharding::Whole(ir::TypeOf(operand.get()));
     operand.set(read(operand.get(), to.canonical(mesh_), last));
   }
@@ -355,12 +450,12 @@ Value FunctionSharding::read(Value value, const Sharding& to, Operation* reader)
 }
 
 // One op serves all readers of these parts; it has the first reader's line. A value that is cut for storage
-// is gathered where it is read, and again if keeping it would take memory for long.
+// or as rows is gathered where it is read, and again if keeping it would take memory for long.
 Value FunctionSharding::reshard(Value value, const Sharding& to, Operation* reader) {
   const Sharding from = values_.find(value)->second;
   if (from == to) return value;
   const bool is_gather = llvm::any_of(mesh_.getNames(), [&](StringAttr axis) {
-    return from.isCutBy(axis) && isStored(value, axis) && !to.isCutBy(axis);
+    return from.isCutBy(axis) && kindOf(value, axis) != CutKind::kWork && !to.isCutBy(axis);
   });
   const int64_t bytes = BytesOfTensor(value);
   ir::ShardingAttr attribute = to.attribute(function_.getContext());
@@ -371,7 +466,7 @@ Value FunctionSharding::reshard(Value value, const Sharding& to, Operation* read
     if (!is_far) return made.op;
     break;
   }
-  if (strict_ && mlir::failed(reasons_.checkGather(value, to, reader))) failed_ = true;
+  if (settings_.strict && mlir::failed(reasons_.checkGather(value, to, reader))) failed_ = true;
   mlir::OpBuilder builder(function_.getContext());
   const bool combines = llvm::any_of(from.partial, [&](StringAttr axis) { return !to.isPartialOver(axis); });
   if (is_gather || (combines && llvm::isa<mlir::BlockArgument>(value))) {
@@ -388,8 +483,8 @@ Value FunctionSharding::reshard(Value value, const Sharding& to, Operation* read
   reshards_[value].push_back({made, gathered_bytes_});
   if (is_gather) gathered_bytes_ += bytes;
   values_[made] = to;
-  const Axes stored = stored_.lookup(value);
-  stored_[made] = stored;
+  const auto kinds = kinds_.lookup(value);
+  kinds_[made] = kinds;
   return made;
 }
 

@@ -40,6 +40,28 @@ llvm::SmallVector<Extent, 1> WithoutAxes(llvm::ArrayRef<Extent> dim) {
       llvm::map_range(dim, [](const Extent& one) { return Extent{one.size}; }));
 }
 
+// Splits the extents of a dimension so that both lists have the same sizes: [64 data] becomes [2 data * 32]
+// beside [2 data * 32 tensor]. Lists whose parts would change stay as they are.
+void SplitAlike(llvm::SmallVector<Extent, 1>& a, llvm::SmallVector<Extent, 1>& b, ir::MeshAttr mesh) {
+  llvm::SmallVector<Extent, 1> split_a, split_b, rest_a(llvm::reverse(a)), rest_b(llvm::reverse(b));
+  // Takes the outermost `size` iterations, which the axes cut.
+  auto take = [&](llvm::SmallVector<Extent, 1>& rest, llvm::SmallVector<Extent, 1>& split, int64_t size) {
+    const Extent whole = rest.pop_back_val();
+    const int64_t parts = ir::CountParts(mesh, whole.axes);
+    if (whole.size % size != 0 || (size != whole.size && size % parts != 0)) return false;
+    split.push_back({size, whole.axes});
+    if (size != whole.size) rest.push_back({whole.size / size});
+    return true;
+  };
+  while (!rest_a.empty() && !rest_b.empty()) {
+    const int64_t size = std::min(rest_a.back().size, rest_b.back().size);
+    if (!take(rest_a, split_a, size) || !take(rest_b, split_b, size)) return;
+  }
+  if (!rest_a.empty() || !rest_b.empty()) return;
+  a = split_a;
+  b = split_b;
+}
+
 // Number of axes with which both lists begin.
 size_t CommonAxes(llvm::ArrayRef<StringAttr> a, llvm::ArrayRef<StringAttr> b) {
   size_t count = 0;
@@ -109,10 +131,21 @@ Value LocalFunction::addRankValue(const RankNumber& number) {
                      attributes.getDictionary(builder_.getContext()));
 }
 
+// An op that follows its users until it gets its offset is inserted without one.
+void LocalFunction::place(llvm::ArrayRef<Value> results) {
+  for (Value result : results) {
+    if (Operation* made = result.getDefiningOp()) ir::PlaceNewOp(made, listener_.device);
+  }
+}
+
 void LocalFunction::runOp(Operation* op) {
   listener_.device = ir::DeviceOf(op);
   if (auto reshard = llvm::dyn_cast<ir::ReshardOp>(op)) return runReshard(reshard);
   const OpSharding sharding = OpSharding::Of(op, settings_.mesh);
+  // A part of an iota, which has no device, reads where it begins on its reader's device.
+  for (Operation* reader : op->getUsers()) {
+    if (!listener_.device && sharding.isCut()) listener_.device = ir::DeviceOf(reader);
+  }
   llvm::SmallVector<Value> operands;
   for (Value operand : op->getOperands()) operands.push_back(values_[operand]);
   if (Value part = op->getNumResults() == 1 ? partOfSplat(op, ir::ShardingOf(op->getResult(0))) : Value()) {
@@ -140,6 +173,7 @@ void LocalFunction::runOp(Operation* op) {
     values_[from] = to;
     if (Operation* made = to.getDefiningOp()) made->removeAttr(ir::kShardingAttr);
   }
+  place(results);
 }
 
 // Combines terms, then gathers the dimensions that change, then takes this rank's part. If the result is
@@ -150,6 +184,9 @@ void LocalFunction::runReshard(ir::ReshardOp op) {
     late_values_.insert(op);
     if (TravelsInBucket(op)) return addToBucket(op);
   }
+  for (auto [from, after] : llvm::zip(now.dims, to.dims)) {
+    if (!IsUncut(from) && !IsUncut(after)) SplitAlike(from, after, settings_.mesh);
+  }
   rank_builder_.setReason(op->getAttr(ir::kBecauseAttr));
   Value value = combined(values_[op.getX()], now, to, op);
   value = gathered(value, now, to, op);
@@ -157,7 +194,10 @@ void LocalFunction::runReshard(ir::ReshardOp op) {
   for (StringAttr axis : std::exchange(to.partial, {})) {
     if (!now.isPartialOver(axis)) made_terms.push_back(axis);
   }
-  values_[op] = now.isWhole() && !to.isWhole() ? madeAnew(value, to, op) : Value();
+  Sharding parts = ir::ShardingOf(op);
+  parts.partial.clear();
+  parts.combine.reset();
+  values_[op] = now.isWhole() && !parts.isWhole() ? madeAnew(value, parts, op) : Value();
   if (!values_[op]) values_[op] = cut(value, now, to, op);
   if (!made_terms.empty()) values_[op] = rank_builder_.onlyOnFirst(values_[op], made_terms, op.getLoc());
 }
@@ -260,7 +300,7 @@ void LocalFunction::flush(size_t index) {
     sums.push_back(values_[op.getX()]);
     locs.push_back(op.getX().getLoc());
   }
-  listener_.device = bucket.device;
+  listener_.device = bucket.kind.device;
   // One reason stands for all of them.
   rank_builder_.setReason(bucket.sums.front()->getAttr(ir::kBecauseAttr));
   const llvm::SmallVector<Value> all =
@@ -318,7 +358,10 @@ Value LocalFunction::madeAnew(Value value, const Sharding& to, ir::ReshardOp op)
   }
   llvm::SmallVector<Value> operands;
   for (Value operand : source->getOperands()) operands.push_back(values_[operand]);
-  return ir::BuildOnPart(builder_, source, operands, sharding.rule(), parts)[0];
+  const llvm::SmallVector<Value> results =
+      ir::BuildOnPart(builder_, source, operands, sharding.rule(), parts);
+  place(results);
+  return results[0];
 }
 
 // Many ops need no offset of their part.

@@ -47,6 +47,7 @@ class LocalFunction {
   void addArguments();
   mlir::Value addArgument(mlir::RankedTensorType type, mlir::Location loc, mlir::DictionaryAttr attributes);
   mlir::Value addRankValue(const RankNumber& number);
+  void place(llvm::ArrayRef<mlir::Value> results);
   void runOp(mlir::Operation* op);
   void runReshard(ir::ReshardOp op);
   mlir::Value combined(mlir::Value value, ir::Sharding& now, const ir::Sharding& to, ir::ReshardOp op);

@@ -92,7 +92,7 @@ std::optional<unsigned> OpSharding::factorOf(const ValueFactors& dims, const Sha
 }
 
 // Finds the factor that begins where the cut extent begins, `outer` iterations of the dimension in, and that
-// has as many iterations or is cut evenly too.
+// has as many iterations or is cut evenly too. Axes that cut the factor already cut its outer iterations.
 std::optional<unsigned> OpSharding::factorFrom(llvm::ArrayRef<unsigned> factors, int64_t outer,
                                                const Extent& extent) {
   const int64_t parts = ir::CountParts(mesh_, extent.axes);
@@ -105,7 +105,8 @@ std::optional<unsigned> OpSharding::factorFrom(llvm::ArrayRef<unsigned> factors,
     if (before == outer) return fits(size) ? std::optional(factor) : std::nullopt;
     if (outer < before * size) {
       const int64_t skipped = outer / before;
-      const bool divides = outer % before == 0 && size % skipped == 0 && axes_[factor].empty();
+      const bool divides =
+          outer % before == 0 && size % skipped == 0 && skipped % ir::CountParts(mesh_, axes_[factor]) == 0;
       if (!divides || !fits(size / skipped)) return std::nullopt;
       if (!ir::SplitFactor(rule_, factor, {skipped, size / skipped})) return std::nullopt;
       axes_.resize(rule_.factors.size());

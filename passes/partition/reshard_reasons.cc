@@ -46,7 +46,8 @@ mlir::LogicalResult ReshardReasons::checkGather(Value value, const Sharding& to,
   const bool is_input = argument && VariableOfArgument(function_, argument.getArgNumber()).empty();
   if (is_input || reader->hasTrait<mlir::OpTrait::IsTerminator>()) return mlir::success();
   for (StringAttr axis : mesh_.getNames()) {
-    if (!parts_.find(value)->isCutBy(axis) || to.isCutBy(axis) || parts_.isStored(value, axis)) continue;
+    if (!parts_.find(value)->isCutBy(axis) || to.isCutBy(axis)) continue;
+    if (parts_.kindOf(value, axis) != CutKind::kWork) continue;
     auto error = reader->emitOpError()
                  << "needs all of a value of " << value.getType() << ", of which each rank of axis " << axis
                  << " has a part; cut what it reads in the same way, or let values be "
@@ -73,13 +74,18 @@ void ReshardReasons::explain(ir::ReshardOp made, Operation* reader) const {
     text += is_kept ? "each rank of axis \"" + combined->str() + "\" keeps its own terms of "
                     : "axis \"" + combined->str() + "\" cuts ";
     text += nameOf(cause);
+    const bool are_rows = llvm::any_of(from.partial, [&](StringAttr one) {
+      return to.isCutBy(one) && parts_.kindOf(made.getX(), one) == CutKind::kRows;
+    });
+    if (are_rows) text += "; each rank gets some rows of the sum";
   }
   for (StringAttr axis : mesh_.getNames()) {
     if (!text.empty() || !from.isCutBy(axis) || to.isCutBy(axis)) continue;
     cause = causeOf(cause, axis);
-    text = nameOf(reader) + " reads all of a value, of which the ranks have parts because axis \"" +
-           axis.str() + "\" cuts " + nameOf(cause) +
-           (parts_.isStored(made.getX(), axis) ? " for storage" : "");
+    const CutKind kind = parts_.kindOf(made.getX(), axis);
+    text = nameOf(reader) + " reads all of a value, of which the ranks have " +
+           (kind == CutKind::kRows ? "rows" : "parts") + " because axis \"" + axis.str() + "\" cuts " +
+           nameOf(cause) + (kind == CutKind::kStored ? " for storage" : "");
   }
   if (text.empty()) return;
   const mlir::Attribute because[] = {builder.getStringAttr(text), mlir::LocationAttr(cause.getLoc())};

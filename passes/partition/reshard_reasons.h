@@ -11,6 +11,14 @@
 
 namespace sinter {
 
+// What an axis cuts a value for. Where an op's operands are cut for several reasons, the last of these counts,
+// and the other operands are gathered.
+enum class CutKind {
+  kStored,  // For storage alone (kStoredAttr).
+  kRows,    // So that each rank computes some rows, between the ops that work with cut variables.
+  kWork,    // The ranks work with parts of variables or inputs.
+};
+
 class ReshardReasons {
  public:
   // The parts of a function's values that the ranks have.
@@ -19,8 +27,8 @@ class ReshardReasons {
     virtual ~Parts() = default;
     // Null if it is not known yet.
     virtual const ir::Sharding* find(mlir::Value value) const = 0;
-    // True if the axis cuts the value for storage alone.
-    virtual bool isStored(mlir::Value value, mlir::StringAttr axis) const = 0;
+    // Of an axis that cuts the value.
+    virtual CutKind kindOf(mlir::Value value, mlir::StringAttr axis) const = 0;
   };
 
   ReshardReasons(mlir::func::FuncOp function, ir::MeshAttr mesh, const Parts& parts)
@@ -28,8 +36,8 @@ class ReshardReasons {
 
   // Notes why the value changes hands, with the line of the cause.
   void explain(ir::ReshardOp made, mlir::Operation* reader) const;
-  // An error if the reader needs parts of the value that are neither its rank's nor cut for storage. Outputs
-  // are gathered, and callers have whole inputs.
+  // An error if the reader needs parts of the value that are neither its rank's nor cut for storage or as
+  // rows. Outputs are gathered, and callers have whole inputs.
   mlir::LogicalResult checkGather(mlir::Value value, const ir::Sharding& to, mlir::Operation* reader) const;
 
  private:

@@ -30,12 +30,18 @@ class ShardPass : public impl::ShardBase<ShardPass> {
       return signalPassFailure();
     }
     const VariableCuts cuts(getOperation());
+    ShardSettings settings{.mesh = mesh_, .cuts = cuts, .strict = strict, .report = report};
+    settings.rows.assign(row_axes_);
     for (FuncOp function : getOperation().getOps<FuncOp>()) {
       // The gradient of a user's kernel never runs itself.
       if (function.isPrivate()) continue;
       if (mlir::failed(cutInputs(function))) return signalPassFailure();
       setVariables(function, cuts);
-      if (mlir::failed(FunctionSharding(function, mesh_, cuts, strict).run())) return signalPassFailure();
+      llvm::SmallVector<mlir::BlockArgument> inputs;
+      for (mlir::BlockArgument argument : function.getArguments()) {
+        if (hasBatch(argument)) inputs.push_back(argument);
+      }
+      if (mlir::failed(FunctionSharding(function, settings, inputs).run())) return signalPassFailure();
     }
   }
 
@@ -60,16 +66,25 @@ class ShardPass : public impl::ShardBase<ShardPass> {
 
   ir::MeshAttr mesh_;
   llvm::SmallVector<StringAttr> axes_;  // Axes that share the batch, outermost first.
+  llvm::SmallVector<StringAttr, 1>
+      row_axes_;  // Axes that share rows between the ops that work with variables.
 };
 
 mlir::LogicalResult ShardPass::findAxes() {
-  for (const std::string& name : axes) {
-    const auto axis = StringAttr::get(&getContext(), name);
-    if (!mesh_.find(axis)) {
-      return getOperation().emitError() << "the batch is cut along axis \"" << name << "\", and the mesh is "
-                                        << mesh_ << "; name one of its axes";
+  auto find = [&](llvm::ArrayRef<std::string> names, auto& found, llvm::StringRef what) {
+    for (const std::string& name : names) {
+      const auto axis = StringAttr::get(&getContext(), name);
+      if (!mesh_.find(axis)) {
+        return mlir::LogicalResult(getOperation().emitError()
+                                   << what << " cut along axis \"" << name << "\", and the mesh is " << mesh_
+                                   << "; name one of its axes");
+      }
+      found.push_back(axis);
     }
-    axes_.push_back(axis);
+    return mlir::success();
+  };
+  if (mlir::failed(find(axes, axes_, "the batch is")) || mlir::failed(find(rows, row_axes_, "rows are"))) {
+    return mlir::failure();
   }
   llvm::sort(axes_, [&](StringAttr a, StringAttr b) { return *mesh_.find(a) < *mesh_.find(b); });
   return mlir::success();

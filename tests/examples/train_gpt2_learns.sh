@@ -38,7 +38,7 @@ awk '{ d = $1 - $2; exit !(NF == 2 && d < 1e-3 && d > -1e-3) }' "$folder/log"
 "$program" "${few[@]}" --losses "$folder/one" > "$folder/log"
 export SINTER_CPU_DEVICES=4
 on_mesh=("${few[@]}" --checkpoint "$folder/mesh" --zero-least-bytes 1024)
-"$program" "${on_mesh[@]}" --mesh data=2,tensor=2 --zero 3 --stop-after 3 --losses "$folder/first" > "$folder/log"
+"$program" "${on_mesh[@]}" --mesh data=2,tensor=2 --rows --zero 3 --stop-after 3 --losses "$folder/first" > "$folder/log"
 "$program" "${on_mesh[@]}" --mesh data=4 --zero 1 --resume --losses "$folder/second" > "$folder/log"
 cat "$folder/first" "$folder/second" | paste "$folder/one" - | tee "$folder/log"
 awk '{ d = $1 - $2; if (NF != 2 || d > 1e-4 || d < -1e-4) exit 1 } END { if (NR != 6) exit 1 }' "$folder/log"
@@ -52,6 +52,7 @@ expect() {  # expect TEXT OPTION...: the program must fail with this text.
   grep -q -- "$says" "$folder/error" || { cat "$folder/error"; exit 1; }
 }
 expect "write axes and sizes as in data=2,tensor=2" --text "$text" --mesh tensor
+expect "rows needs an axis \"tensor\"" --text "$text" --mesh data=2 --rows
 expect "cannot write $folder/no/losses" --text "$text" --losses "$folder/no/losses"
 expect "choose a larger --vocabulary" --tokens "$folder/ids.bin" --vocabulary 100
 printf abc > "$folder/odd"

@@ -132,6 +132,62 @@ TEST(ParallelTest, AnOpThatNeedsAllOfAValueIsAnErrorUnlessAskedFor) {
   EXPECT_EQ(ExchangedBytes(report.exchanges, "all_gather", "data"), 4 * 4 * 4 + 4 * 8 * 4);
 }
 
+// Eight residual MLPs with norms, on rows of 1 MiB.
+constexpr int64_t kExamples = 8, kTokens = 128, kFeatures = 256;
+
+Graph BuildBlocks() {
+  Graph graph("net", /*seed=*/3);
+  std::vector<nn::Module> layers = {nn::Linear(kFeatures)};
+  for (int i = 0; i < 8; ++i) {
+    layers.push_back(nn::Residual{nn::LayerNorm(), nn::Linear(kFeatures, {.out_dim = "mlp"}), nn::Relu(),
+                                  nn::Linear(kFeatures, {.in_dim = "mlp"}), nn::Dropout(0.1)});
+  }
+  nn::Module net = nn::Sequential(layers);
+  graph.Function("train", [&](Builder& b) {
+    Tensor loss = Mean(Square(net(b.Input("x", F32, {kExamples, kTokens, kFeatures}))));
+    optim::AdamW{.learning_rate = 0.01}.Minimize(loss);
+    b.Output("loss", loss);
+  });
+  return graph;
+}
+
+TEST(ParallelTest, RowsTakeLessMemory) {
+  setenv("SINTER_CPU_DEVICES", "2", /*overwrite=*/1);
+  const Graph graph = BuildBlocks();
+  int64_t arenas[2];
+  CompileReport reports[2];
+  for (bool rows : {false, true}) {
+    const CompileOptions options = OnMesh({{"tensor", 2}}, {parallel::Tensor{.rows = rows}});
+    absl::StatusOr<Plan> plan = Compile(graph, options, &reports[rows]);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    arenas[rows] = Session::Create(*std::move(plan))->memory().arena;
+  }
+  EXPECT_LT(arenas[1], 0.75 * static_cast<double>(arenas[0]));
+  constexpr int64_t kRowBytes = 4 * kExamples * kTokens * kFeatures;
+  EXPECT_EQ(ExchangedBytes(reports[0].exchanges, "reduce_scatter"), 0);
+  EXPECT_EQ(ExchangedBytes(reports[0].exchanges, "all_reduce"), 16 * kRowBytes);
+  // The sums of each block and of its gradient are scattered. The blocks and their gradients gather rows: but
+  // the first block, which comes before any sum. Five blocks gather theirs again for the gradients of weights.
+  EXPECT_EQ(ExchangedBytes(reports[1].exchanges, "reduce_scatter"), 16 * kRowBytes);
+  EXPECT_EQ(ExchangedBytes(reports[1].exchanges, "all_gather"), (7 + 8 + 5) * kRowBytes / 2);
+  EXPECT_THAT(
+      reports[1].ToString(),
+      AllOf(HasSubstr("axis \"tensor\" cuts variable \"1.1.weight\"; each rank gets some rows of the sum"),
+            HasSubstr("matmul reads all of a value, of which the ranks have rows because axis")));
+}
+
+TEST(ParallelTest, RowsThatDoNotDivideStayWholeAndAreListed) {
+  CompileReport report;
+  CompileOptions options = OnMesh({{"tensor", 16}}, {parallel::Tensor{.rows = true}});
+  options.report = true;
+  ASSERT_TRUE(Compile(BuildMlp(), options, &report).ok());
+  EXPECT_EQ(ExchangedBytes(report.exchanges, "reduce_scatter"), 0);
+  EXPECT_THAT(report.copies,
+              Contains(AllOf(HasSubstr("parallel_test.cc:"),
+                             HasSubstr("every rank of axis \"tensor\" has all rows of a value of "
+                                       "'tensor<8x16xf32>', which has parts [8, 16]"))));
+}
+
 // ZeRO exchanges what a sum of all gradients would: scattered gradients and gathered parameters.
 TEST(ParallelTest, ZeroScattersGradientsAndGathersParameters) {
   constexpr int64_t kWeights = 4 * 2 * kWidth * kHidden;

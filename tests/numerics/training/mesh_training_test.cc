@@ -224,6 +224,24 @@ TEST_F(MeshTrainingTest, TensorParallelism) {
           {.axes = {{"data", 2}, {"tensor", 2}}});
 }
 
+// Between its heads, hidden units and words, each rank has some rows: examples, or tokens where the ranks do
+// not divide the examples of a part.
+TEST_F(MeshTrainingTest, RowsBesideTensorParallelism) {
+  Compare({.model = "mlp"}, {.axes = {{"tensor", 8}}, .rows = true});
+  Compare({.model = "mlp", .batch = 9, .dropout = 0.4}, {.axes = {{"tensor", 3}}, .rows = true});
+  // Parts of five and four rows stay whole.
+  Compare({.model = "mlp", .batch = 13, .optimizer = "adamw"},
+          {.axes = {{"data", 3}, {"tensor", 2}}, .rows = true, .even = false});
+  Compare({.model = "gpt", .batch = 2, .steps = 6}, {.axes = {{"tensor", 2}}, .rows = true});
+  const TrainingSetup gpt{
+      .model = "gpt", .batch = 4, .optimizer = "adamw", .dropout = 0.2, .evaluates = false};
+  Compare(gpt, {.axes = {{"data", 2}, {"tensor", 2}}, .zero = 3, .rows = true});
+  Compare(gpt, {.axes = {{"data", 4}, {"tensor", 2}}, .zero = 1, .rows = true});
+  TrainingSetup with_head = gpt;
+  with_head.model = "gpt with a head";
+  Compare(with_head, {.axes = {{"tensor", 2}, {"data", 2}}, .rows = true});
+}
+
 TEST_F(MeshTrainingTest, Zero) {
   for (int level : {1, 2, 3}) {
     Compare({.model = "mlp", .optimizer = "adamw", .parts = 2}, {.axes = {{"data", 4}}, .zero = level});

@@ -117,7 +117,8 @@ Model ResNet(const TrainingSetup& setup) {
   return Network({3, kResNetImage, kResNetImage}, layers);
 }
 
-// The token embedding and the positions are added; the head shares the weights of the embedding.
+// The token embedding and the positions are added; the head shares the weights of the embedding, or has its
+// own.
 Model Gpt(const TrainingSetup& setup) {
   nn::Embedding tokens(kVocabulary, kWidth, {.dtype = setup.dtype, .weight = nn::Normal(0.2)});
   tokens.Named("tokens");
@@ -130,12 +131,16 @@ Model Gpt(const TrainingSetup& setup) {
     layers.push_back(nn::Residual(mlp));
   }
   layers.push_back(nn::RmsNorm());
+  const bool has_head = setup.model == "gpt with a head";
+  if (has_head) layers.push_back(nn::Linear(kVocabulary));
   nn::Module blocks = nn::Sequential(layers);
-  auto logits = [tokens, blocks](Builder& b, const Tensor& x) {
+  auto logits = [tokens, blocks, has_head](Builder& b, const Tensor& x) {
     Tensor embedded = tokens(x);
     const Variable positions = b.MakeVariable("positions", embedded.dtype(), {kTokens, kWidth},
                                               {.init = nn::Normal(0.2).Resolve(0, 0)});
-    Tensor rows = Reshape(blocks(embedded + b.Read(positions)), {-1, kWidth});
+    Tensor last = blocks(embedded + b.Read(positions));
+    if (has_head) return Reshape(last, {-1, kVocabulary});
+    Tensor rows = Reshape(last, {-1, kWidth});
     return MatMul(rows, b.Read(tokens.parameters().front()), {.transpose_b = true});
   };
   return {.example = {kTokens}, .labels = kTokens, .reads_tokens = true, .logits = logits};
@@ -186,7 +191,8 @@ Model Twins(const TrainingSetup& setup) {
 
 Model MakeModel(const TrainingSetup& setup) {
   static const std::map<std::string, Model (*)(const TrainingSetup&)> kModels = {
-      {"mlp", Mlp}, {"lenet", LeNet}, {"gpt", Gpt}, {"resnet", ResNet}, {"rnn", Rnn}, {"twins", Twins}};
+      {"mlp", Mlp},       {"lenet", LeNet}, {"gpt", Gpt},    {"gpt with a head", Gpt},
+      {"resnet", ResNet}, {"rnn", Rnn},     {"twins", Twins}};
   return kModels.at(setup.model)(setup);
 }
 
@@ -290,6 +296,7 @@ std::string MeshCase::text() const {
   std::string text;
   for (const auto& [name, size] : axes) absl::StrAppend(&text, text.empty() ? "" : ", ", name, " ", size);
   if (zero > 0) absl::StrAppend(&text, ", ZeRO ", zero);
+  if (rows) absl::StrAppend(&text, ", rows");
   return text;
 }
 
@@ -314,7 +321,9 @@ CompileOptions OptionsOf(const MeshCase& mesh) {
   options.parallel.push_back(data);
   // An evaluation looks for the likeliest of all words.
   options.reshards = Reshards::kAutomatic;
-  if (data.axes.size() < mesh.axes.size()) options.parallel.push_back(parallel::Tensor{});
+  if (data.axes.size() < mesh.axes.size()) {
+    options.parallel.push_back(parallel::Tensor{.rows = mesh.rows});
+  }
   if (mesh.zero > 0) options.parallel.push_back(parallel::Zero{.level = mesh.zero, .least_bytes = 64});
   return options;
 }

@@ -3,7 +3,8 @@
 //   const TrainingSetup setup{.model = "gpt", .batch = 8, .optimizer = "adamw"};
 //   Trained one = Train(setup, {}), four = Train(setup, OptionsOf({.axes = {{"data", 4}}}));
 //
-// The models are "mlp", "lenet", "gpt", "resnet", "rnn" and "twins" (a loss over all pairs of examples). The
+// The models are "mlp", "lenet", "gpt", "gpt with a head" (of its own weights, which no axis cuts), "resnet",
+// "rnn" and "twins" (a loss over all pairs of examples). The
 // examples of a step depend only on their numbers, so every mesh trains on the same ones.
 #ifndef SINTER_TESTS_NUMERICS_TRAINING_TRAINING_MODELS_H_
 #define SINTER_TESTS_NUMERICS_TRAINING_TRAINING_MODELS_H_
@@ -24,7 +25,8 @@ namespace sinter::numerics {
 struct MeshCase {
   // Names and sizes. Empty: one CPU. "data" and "replica" share the batch, "tensor" cuts wide layers.
   std::vector<std::pair<std::string, int64_t>> axes = {};
-  int zero = 0;  // The level of ZeRO along "data"; 0: without.
+  int zero = 0;       // The level of ZeRO along "data"; 0: without.
+  bool rows = false;  // "tensor" also cuts rows.
   int64_t devices_of_rank = 1;
   BatchStatistics batch_norm = BatchStatistics::kSynchronized;
   bool even = true;

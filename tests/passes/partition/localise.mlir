@@ -273,3 +273,17 @@ module attributes {sinter.mesh = #sinter.mesh<data 2>} {
     return %mean, %root, %kept : tensor<4x3xf32>, tensor<3xf32>, tensor<4x3xf32>
   }
 }
+
+// -----
+
+// A part of an iota begins at a number of the rank, on the device of its reader.
+// CHECK-LABEL: func.func @numbered
+// CHECK: sinter.iota 0 origin %{{[a-z0-9]+}} {sinter.device = #sinter.device<gpu, 1>} : tensor<4x3xi32>
+module attributes {sinter.mesh = #sinter.mesh<data 2>} {
+  func.func @numbered(%x: tensor<8x3xi32> {sinter.input = "x", sinter.device = #sinter.device<gpu, 1>}) -> (tensor<3xi32> {sinter.output = "y"}) {
+    %i = sinter.iota 0 : tensor<8x3xi32>
+    %n = sinter.mul %x, %i {sinter.device = #sinter.device<gpu, 1>} : tensor<8x3xi32>
+    %s = sinter.sum %n [0] {sinter.device = #sinter.device<gpu, 1>} : tensor<8x3xi32> -> tensor<3xi32>
+    return %s : tensor<3xi32>
+  }
+}

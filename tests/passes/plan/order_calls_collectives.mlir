@@ -1,4 +1,4 @@
-// RUN: sinter-opt %s --sinter-order-calls --mlir-print-local-scope | FileCheck %s
+// RUN: sinter-opt %s --split-input-file --sinter-order-calls --mlir-print-local-scope | FileCheck %s
 
 // The members of a collective are adjacent, in the order of their ranks, after all steps that any member
 // needs.
@@ -126,4 +126,72 @@ plan.function @overlapped on [#sinter.device<gpu, 0>, #sinter.device<gpu, 1>] {
   plan.output "c" %c0 : !plan.buffer<tensor<4xf32>>
   plan.output "u" %u1 : !plan.buffer<tensor<4xf32>>
   plan.output "c" %c1 : !plan.buffer<tensor<4xf32>>
+}
+
+// -----
+
+// Each gather has its operand at once. Two run ahead of the sums that read them, in the order of these, and the others
+// do not fill the time in which a sum waits.
+// CHECK-LABEL: plan.function @gathers
+// CHECK: plan.call "a"
+// CHECK: plan.call "b"
+// CHECK: plan.call "use_a"
+// CHECK: plan.call "c"
+// CHECK: plan.call "use_b"
+// CHECK: plan.call "d"
+// CHECK: plan.call "use_c"
+// CHECK: plan.call "use_d"
+module attributes {sinter.mesh = #sinter.mesh<data 2>} {
+  plan.function @gathers on [#sinter.device<gpu, 0>] {
+    %x = plan.input "x" on <gpu, 0> : !plan.buffer<tensor<4xf32>>
+    %a = plan.alloc on <gpu, 0> : !plan.buffer<tensor<8xf32>>
+    %sa = plan.alloc on <gpu, 0> : !plan.buffer<tensor<8xf32>>
+    %b = plan.alloc on <gpu, 0> : !plan.buffer<tensor<8xf32>>
+    %sb = plan.alloc on <gpu, 0> : !plan.buffer<tensor<8xf32>>
+    %c = plan.alloc on <gpu, 0> : !plan.buffer<tensor<8xf32>>
+    %sc = plan.alloc on <gpu, 0> : !plan.buffer<tensor<8xf32>>
+    %d = plan.alloc on <gpu, 0> : !plan.buffer<tensor<8xf32>>
+    %sd = plan.alloc on <gpu, 0> : !plan.buffer<tensor<8xf32>>
+    plan.call "d" ins(%x : !plan.buffer<tensor<4xf32>>) outs(%d : !plan.buffer<tensor<8xf32>>) on <gpu, 0> {
+    ^bb0(%i: tensor<4xf32>):
+      %r = sinter.all_gather %i sizes [] over ["data"] channel 0 : tensor<4xf32> -> tensor<8xf32>
+      sinter.yield %r : tensor<8xf32>
+    }
+    plan.call "c" ins(%x : !plan.buffer<tensor<4xf32>>) outs(%c : !plan.buffer<tensor<8xf32>>) on <gpu, 0> {
+    ^bb0(%i: tensor<4xf32>):
+      %r = sinter.all_gather %i sizes [] over ["data"] channel 1 : tensor<4xf32> -> tensor<8xf32>
+      sinter.yield %r : tensor<8xf32>
+    }
+    plan.call "b" ins(%x : !plan.buffer<tensor<4xf32>>) outs(%b : !plan.buffer<tensor<8xf32>>) on <gpu, 0> {
+    ^bb0(%i: tensor<4xf32>):
+      %r = sinter.all_gather %i sizes [] over ["data"] channel 2 : tensor<4xf32> -> tensor<8xf32>
+      sinter.yield %r : tensor<8xf32>
+    }
+    plan.call "a" ins(%x : !plan.buffer<tensor<4xf32>>) outs(%a : !plan.buffer<tensor<8xf32>>) on <gpu, 0> {
+    ^bb0(%i: tensor<4xf32>):
+      %r = sinter.all_gather %i sizes [] over ["data"] channel 3 : tensor<4xf32> -> tensor<8xf32>
+      sinter.yield %r : tensor<8xf32>
+    }
+    plan.call "use_a" ins(%a : !plan.buffer<tensor<8xf32>>) outs(%sa : !plan.buffer<tensor<8xf32>>) on <gpu, 0> {
+    ^bb0(%i: tensor<8xf32>):
+      %r = sinter.neg %i : tensor<8xf32>
+      sinter.yield %r : tensor<8xf32>
+    }
+    plan.call "use_b" ins(%b, %sa : !plan.buffer<tensor<8xf32>>, !plan.buffer<tensor<8xf32>>) outs(%sb : !plan.buffer<tensor<8xf32>>) on <gpu, 0> {
+    ^bb0(%i: tensor<8xf32>, %j: tensor<8xf32>):
+      %r = sinter.add %i, %j : tensor<8xf32>
+      sinter.yield %r : tensor<8xf32>
+    }
+    plan.call "use_c" ins(%c, %sb : !plan.buffer<tensor<8xf32>>, !plan.buffer<tensor<8xf32>>) outs(%sc : !plan.buffer<tensor<8xf32>>) on <gpu, 0> {
+    ^bb0(%i: tensor<8xf32>, %j: tensor<8xf32>):
+      %r = sinter.add %i, %j : tensor<8xf32>
+      sinter.yield %r : tensor<8xf32>
+    }
+    plan.call "use_d" ins(%d, %sc : !plan.buffer<tensor<8xf32>>, !plan.buffer<tensor<8xf32>>) outs(%sd : !plan.buffer<tensor<8xf32>>) on <gpu, 0> {
+    ^bb0(%i: tensor<8xf32>, %j: tensor<8xf32>):
+      %r = sinter.add %i, %j : tensor<8xf32>
+      sinter.yield %r : tensor<8xf32>
+    }
+    plan.output "y" %sd : !plan.buffer<tensor<8xf32>>
+  }
 }

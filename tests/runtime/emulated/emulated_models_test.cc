@@ -228,7 +228,7 @@ class EmulatedModelsTest : public ::testing::Test {
   }
 };
 
-// Ranks that share batch, heads, hidden units and words, and the storage of variables.
+// Ranks that share batch, heads, hidden units and words, and the storage of variables, or rows in between.
 TEST_F(EmulatedModelsTest, GptOnAMeshOfFour) {
   const Model model = Gpt(Precision::kF32);
   const Trained want = Train(model, {}, {});
@@ -236,7 +236,8 @@ TEST_F(EmulatedModelsTest, GptOnAMeshOfFour) {
     SCOPED_TRACE(level);
     CompileOptions options{.device = Emulated(0)};
     options.mesh.axes = {{"data", 2}, {"tensor", 2}};
-    options.parallel = {parallel::Data{}, parallel::Tensor{},
+    options.verify_each_pass = true;
+    options.parallel = {parallel::Data{}, parallel::Tensor{.rows = level == 1},
                         parallel::Zero{.level = level, .least_bytes = 256}};
     ExpectSame(Train(model, options, {Emulated(0), Emulated(1), Emulated(2), Emulated(3)}), want);
   }
