@@ -39,8 +39,8 @@ inline constexpr llvm::StringLiteral kStoredAttr = "sinter.stored";
 inline constexpr llvm::StringLiteral kMayWaitAttr = "sinter.may_wait";
 // On a sinter.variable: a BoxAttr. The variable's type is then that of a rank's part.
 inline constexpr llvm::StringLiteral kBoxAttr = "sinter.box";
-// On a reshard, and on the exchanges that it becomes: ArrayAttr {text, location}. Why the value changes
-// hands, and the line to which the text refers.
+// On a reshard, and on the exchanges that it becomes: ArrayAttr {text, location, more locations...}. Why the
+// value changes hands, the line to which the text refers, and the last lines by way of which its parts come.
 inline constexpr llvm::StringLiteral kBecauseAttr = "sinter.because";
 // On a function: DenseI64ArrayAttr {begin, end, ...} of coordinates, for each axis of the mesh.
 inline constexpr llvm::StringLiteral kRanksAttr = "sinter.ranks";
