@@ -186,6 +186,10 @@ std::string StepsText(const fb::Plan& plan, const fb::Function& function) {
     absl::StrAppendFormat(&text, "  %4d  %s%s\n", i, StepText(plan, step), place.empty() ? "" : ", " + place);
     absl::StrAppend(&text, "        ", SignatureText(function, step), "\n");
     absl::StrAppend(&text, "        ", work, "; ", LocationsText(plan, step, 4), "\n");
+    const fb::CollectiveStep* const exchange = step.body_as_CollectiveStep();
+    if (exchange == nullptr || exchange->reason() == 0) continue;
+    absl::StrAppend(&text, "        ", plan.exchange_reasons()->Get(exchange->reason() - 1)->text()->str(),
+                    "\n");
   }
   return text;
 }

@@ -1,7 +1,8 @@
-// The program `sinter`: inspects, runs, profiles, tunes and predicts plans. It contains no compiler, for
+// The program `sinter`: inspects, explains, runs, profiles, tunes and predicts plans. It contains no compiler, for
 // deployed machines.
 //
 //   sinter inspect lenet.plan
+//   sinter explain gpt2.plan --function train
 //   sinter run lenet.plan --function train --input x=x.npy --input lr=0.1 --repeat 20
 //   sinter profile lenet.plan --function train --trace train.json
 //   sinter tune lenet.plan
@@ -16,9 +17,11 @@
 #include "sinter/runtime/plan/plan.h"
 #include "sinter/tools/chrome_trace.h"
 #include "sinter/tools/exit_code.h"
+#include "sinter/tools/explain/explanation.h"
 #include "sinter/tools/function_call.h"
 #include "sinter/tools/function_profile.h"
 #include "sinter/tools/inspect.h"
+#include "sinter/tools/predict/costs_source.h"
 #include "sinter/tools/predict/predict_commands.h"
 #include "sinter/tools/profile_text.h"
 #include "sinter/tools/run_plan.h"
@@ -40,6 +43,25 @@ absl::Status Inspect(const std::string& path, const InspectOptions& options) {
   absl::StatusOr<std::string> text = sinter::tools::InspectText(*plan, options);
   if (text.ok()) std::cout << *text;
   return text.status();
+}
+
+struct ExplainArguments {
+  sinter::tools::ExplainOptions options;
+  std::string plan, costs;
+  bool as_json = false;
+};
+
+absl::Status Explain(const ExplainArguments& arguments) {
+  SINTER_ASSIGN_OR_RETURN(const sinter::Plan plan, sinter::Plan::Load(arguments.plan));
+  SINTER_ASSIGN_OR_RETURN(const sinter::cost::DeviceCosts costs,
+                          sinter::tools::ReadCosts(arguments.costs, plan));
+  sinter::tools::ExplainOptions options = arguments.options;
+  options.costs = &costs;
+  SINTER_ASSIGN_OR_RETURN(const sinter::tools::Explanation made, sinter::tools::Explain(plan, options));
+  std::cout << (arguments.as_json       ? sinter::tools::ExplanationJson(made)
+                : options.exchange != 0 ? sinter::tools::ExchangeText(made.exchanges.front())
+                                        : sinter::tools::ExplanationText(made));
+  return absl::OkStatus();
 }
 
 struct ProfileArguments {
@@ -66,6 +88,20 @@ CLI::App* AddInspect(CLI::App& app, std::string& path, InspectOptions& options) 
   inspect->add_flag("!--no-steps", options.steps, "leave out the steps");
   inspect->add_flag("!--no-memory", options.memory, "leave out the values alive at the memory peak");
   return inspect;
+}
+
+CLI::App* AddExplain(CLI::App& app, ExplainArguments& arguments) {
+  CLI::App* explain = app.add_subcommand(
+      "explain",
+      "Lists the exchanges of a plan with their reasons and predicted times, and the cut variables");
+  explain->add_option("plan", arguments.plan, "a .plan file")->required();
+  explain->add_option("--function", arguments.options.function, "only this function's exchanges");
+  explain->add_option("--exchange", arguments.options.exchange, "print the exchange of this number in full")
+      ->check(CLI::PositiveNumber);
+  explain->add_option("--costs", arguments.costs,
+                      "a cost table, as for `sinter predict`; default: h200 for a plan with a GPU, else cpu");
+  explain->add_flag("--json", arguments.as_json, "print one JSON object");
+  return explain;
 }
 
 constexpr char kTrust[] =
@@ -152,6 +188,8 @@ int main(int argc, char** argv) {
   ProfileArguments profile_arguments;
   TuneOptions tune_options;
   CLI::App* inspect = AddInspect(app, inspected, inspect_options);
+  ExplainArguments explain_arguments;
+  CLI::App* explain = AddExplain(app, explain_arguments);
   AddRun(app, run_options);
   CLI::App* profile = AddProfile(app, profile_arguments);
   CLI::App* tune = AddTune(app, tune_options);
@@ -163,6 +201,7 @@ int main(int argc, char** argv) {
   }
   if (inspect->parsed())
     return sinter::tools::ExitCode("sinter inspect", Inspect(inspected, inspect_options));
+  if (explain->parsed()) return sinter::tools::ExitCode("sinter explain", Explain(explain_arguments));
   if (predict.is_parsed()) return predict.Run(std::cout);
   if (tune->parsed())
     return sinter::tools::ExitCode("sinter tune", sinter::tools::TunePlan(tune_options, std::cout));

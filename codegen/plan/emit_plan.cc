@@ -235,6 +235,26 @@ Offset<flatbuffers::Vector<Offset<fb::RankValue>>> WriteRankValues(PlanContents&
   return plan.builder.CreateVector(values);
 }
 
+// Returns 0 if no reason is known.
+Offset<flatbuffers::Vector<Offset<fb::ExchangeReason>>> WriteReasons(PlanContents& plan) {
+  std::vector<Offset<fb::ExchangeReason>> tables;
+  for (const ExchangeReason& reason : plan.reasons.reasons()) {
+    const auto text = plan.builder.CreateString(reason.text);
+    tables.push_back(
+        fb::CreateExchangeReason(plan.builder, text, plan.builder.CreateVector(reason.locations)));
+  }
+  if (tables.empty()) return 0;
+  return plan.builder.CreateVector(tables);
+}
+
+Offset<flatbuffers::Vector<Offset<flatbuffers::String>>> WriteNotes(PlanContents& plan,
+                                                                    const std::vector<std::string>& notes) {
+  std::vector<std::string> texts;
+  for (const std::string& note : notes) texts.push_back(ReasonText(note));
+  if (texts.empty()) return 0;
+  return plan.builder.CreateVectorOfStrings(texts);
+}
+
 using GpuKernelTable = Offset<flatbuffers::Vector<Offset<fb::GpuKernel>>>;
 
 double MsSince(std::chrono::steady_clock::time_point start) {
@@ -299,11 +319,13 @@ absl::StatusOr<std::string> Finish(PlanContents& plan, const EmitOptions& option
   auto better_code = WriteBetterCode(builder, options.targets, shared_objects);
   auto devices = WriteDevices(plan);
   auto rank_values = WriteRankValues(plan);
+  auto reasons = WriteReasons(plan);
+  auto notes = WriteNotes(plan, options.whole_notes);
   SINTER_ASSIGN_OR_RETURN(GpuKernelTable gpu_kernels, WriteGpuKernels(plan, sources, options, times));
   fb::FinishPlanBuffer(
       builder, fb::CreatePlan(builder, Plan::LeastVersion(/*has_mesh=*/!tables.mesh.IsNull()), producer, name,
                               hash, target, variable_table, function_table, locations, constants, code,
-                              devices, gpu_kernels, better_code, tables.mesh, rank_values));
+                              devices, gpu_kernels, better_code, tables.mesh, rank_values, reasons, notes));
   std::string bytes(reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize());
   SINTER_RETURN_IF_ERROR(SealPlan(bytes));
   return bytes;

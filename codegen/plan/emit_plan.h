@@ -28,6 +28,7 @@ struct EmitOptions {
   int opt_level = 3;  // LLVM's optimisation level: 0 to 3.
   int threads = 0;    // Compiler threads; 0: one a core. The bytes do not depend on it.
   std::vector<std::string> gpu_architectures;  // "sm_90"; see device_code.h.
+  std::vector<std::string> whole_notes;        // Plan.whole_notes.
 };
 
 // Milliseconds that compilers take within EmitPlan: LLVM for CPUs, NVRTC for GPUs.

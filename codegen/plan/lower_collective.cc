@@ -80,6 +80,19 @@ std::vector<uint32_t> AxesOf(const ir::Collective& collective) {
   return axes;
 }
 
+// Returns 1 + the index of the exchange's reason in the plan; 0 if none is known.
+uint32_t ReasonOf(Operation* op, PlanContents& plan) {
+  const auto because = op->getAttrOfType<mlir::ArrayAttr>(ir::kBecauseAttr);
+  if (!because) return 0;
+  ExchangeReason reason = {llvm::cast<mlir::StringAttr>(because[0]).str(), {}};
+  for (const mlir::Attribute line : because.getValue().drop_front()) {
+    for (const uint32_t location : plan.locations.Add(mlir::Location(llvm::cast<mlir::LocationAttr>(line)))) {
+      if (!llvm::is_contained(reason.locations, location)) reason.locations.push_back(location);
+    }
+  }
+  return plan.reasons.Add(std::move(reason));
+}
+
 absl::StatusOr<flatbuffers::Offset<fb::CollectiveStep>> LowerCollective(plan_ir::CallOp call,
                                                                         StepWriter& writer) {
   PlanContents& plan = writer.plan();
@@ -110,11 +123,11 @@ absl::StatusOr<flatbuffers::Offset<fb::CollectiveStep>> LowerCollective(plan_ir:
       axes.empty() ? 0 : builder.CreateVector(axes);
   auto element_table = builder.CreateVector(elements),
        part_table = builder.CreateVector(PartsOf(call, settings.sizes));
-  return fb::CreateCollectiveStep(builder, KindOf(member),
-                                  static_cast<fb::ReduceOp>(settings.combine.value_or(ir::ReduceKind::sum)),
-                                  DTypeOf(element), static_cast<uint32_t>(collective.channel), group_table,
-                                  rank, static_cast<uint32_t>(settings.root), element_table, part_table,
-                                  IsFlat(call), axis_table, axes.empty() ? 0 : writer.NextEpoch());
+  return fb::CreateCollectiveStep(
+      builder, KindOf(member), static_cast<fb::ReduceOp>(settings.combine.value_or(ir::ReduceKind::sum)),
+      DTypeOf(element), static_cast<uint32_t>(collective.channel), group_table, rank,
+      static_cast<uint32_t>(settings.root), element_table, part_table, IsFlat(call), axis_table,
+      axes.empty() ? 0 : writer.NextEpoch(), ReasonOf(op, plan));
 }
 
 class CollectiveBackend : public CallBackend {

@@ -39,6 +39,26 @@ struct RankNumber {
   friend bool operator==(const RankNumber&, const RankNumber&) = default;
 };
 
+// fb::ExchangeReason.
+struct ExchangeReason {
+  std::string text;
+  std::vector<uint32_t> locations;
+
+  friend auto operator<=>(const ExchangeReason&, const ExchangeReason&) = default;
+};
+
+// Holds each reason of exchanges once.
+class ReasonTable {
+ public:
+  // Returns 1 + the index of the reason. One that is too long for a plan is cut.
+  uint32_t Add(ExchangeReason reason);
+  const std::vector<ExchangeReason>& reasons() const { return reasons_; }
+
+ private:
+  std::vector<ExchangeReason> reasons_;
+  std::map<ExchangeReason, uint32_t> index_;
+};
+
 struct PlanContents {
   // Index into `devices`.
   uint32_t DeviceIndex(ir::DeviceAttr device) const;
@@ -51,7 +71,11 @@ struct PlanContents {
   ConstantPool constants;
   std::vector<RankNumber> rank_values;  // Each once.
   LocationTable locations;
+  ReasonTable reasons;
 };
+
+// Returns the text as a plan's reasons and notes may be: cut, and with spaces for control characters.
+std::string ReasonText(std::string text);
 
 flatbuffers::Offset<fb::TensorType> WriteType(flatbuffers::FlatBufferBuilder& builder,
                                               mlir::RankedTensorType type);

@@ -42,7 +42,8 @@ constexpr int64_t kMostSideBySideBytes = std::numeric_limits<int64_t>::max();
 struct Stage {
   std::string name;
   std::function<void(mlir::OpPassManager&, const CompileOptions&)> add;
-  Report remarks = nullptr;  // The report field for the stage's remarks; null drops them.
+  Report remarks = nullptr;     // The report field for the stage's remarks; null drops them.
+  bool explains_ranks = false;  // The remarks say what every rank has or computes whole.
 };
 
 std::string LayoutName(Layout layout) {
@@ -214,9 +215,9 @@ std::vector<Stage> TensorStages() {
       {"drop-unread-stats",
        [](Manager& m, const Options&) { m.addNestedPass<FuncOp>(createDropUnreadStats()); }},
       {"fold-constants", Fold},
-      {"cut-variables", CutVariables, &CompileReport::copies},
-      {"shard", Shard, &CompileReport::copies},
-      {"localise", Localise, &CompileReport::copies},
+      {"cut-variables", CutVariables, &CompileReport::copies, /*explains_ranks=*/true},
+      {"shard", Shard, &CompileReport::copies, /*explains_ranks=*/true},
+      {"localise", Localise, &CompileReport::copies, /*explains_ranks=*/true},
       {"drop-unit-dims", DropUnitDims},
       {"assign-layouts", AssignLayouts},
       {"gather-pixels", GatherPixels},
@@ -351,6 +352,7 @@ absl::StatusOr<Plan> CompileModule(mlir::ModuleOp module, const std::string& unn
   Diagnostics diagnostics(module.getContext());
   if (mlir::failed(mlir::verify(module))) return diagnostics.Error("verify");
   SINTER_RETURN_IF_ERROR(SetMesh(module, options));
+  std::vector<std::string> whole_notes;
   for (const Stage& stage : Pipeline()) {
     auto start = std::chrono::steady_clock::now();
     mlir::PassManager manager(module.getContext(), mlir::ModuleOp::getOperationName());
@@ -359,6 +361,7 @@ absl::StatusOr<Plan> CompileModule(mlir::ModuleOp module, const std::string& unn
     if (options.verify_each_pass) manager.addPass(createVerifyPlacement());
     if (mlir::failed(manager.run(module))) return diagnostics.Error(stage.name);
     std::vector<std::string> remarks = diagnostics.TakeRemarks();
+    if (stage.explains_ranks) whole_notes.insert(whole_notes.end(), remarks.begin(), remarks.end());
     if (stage.remarks) {
       std::vector<std::string>& lines = report.*stage.remarks;
       lines.insert(lines.end(), remarks.begin(), remarks.end());
@@ -375,7 +378,8 @@ absl::StatusOr<Plan> CompileModule(mlir::ModuleOp module, const std::string& unn
   codegen::EmitOptions emit{.targets = std::move(targets),
                             .name = module.getName().value_or(unnamed).str(),
                             .threads = options.threads,
-                            .gpu_architectures = ArchitecturesOf(options.gpu_architectures, module)};
+                            .gpu_architectures = ArchitecturesOf(options.gpu_architectures, module),
+                            .whole_notes = std::move(whole_notes)};
   for (const auto& [name, kind] : kKernelDumps) {
     if (!wants_dump(name)) continue;
     SINTER_ASSIGN_OR_RETURN(report.dumps[name], codegen::DumpKernels(module, emit, kind));

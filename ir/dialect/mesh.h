@@ -43,8 +43,8 @@ inline constexpr llvm::StringLiteral kBoxAttr = "sinter.box";
 // On a sinter.variable of f32 or f64 that starts at zero: ArrayAttr of axes of the mesh, in the mesh's order.
 // The ranks along them hold terms, and the variable's value is the sum.
 inline constexpr llvm::StringLiteral kSumAxesAttr = "sinter.sum_axes";
-// On a reshard, and on the exchanges that it becomes: ArrayAttr {text, location}. Why the value changes
-// hands, and the line to which the text refers.
+// On a reshard, and on the exchanges that it becomes: ArrayAttr {text, location, more locations...}. Why the
+// value changes hands, the line to which the text refers, and the last lines by way of which its parts come.
 inline constexpr llvm::StringLiteral kBecauseAttr = "sinter.because";
 // On a function: DenseI64ArrayAttr {begin, end, ...} of coordinates, for each axis of the mesh.
 inline constexpr llvm::StringLiteral kRanksAttr = "sinter.ranks";

@@ -10,18 +10,39 @@ using mlir::Operation;
 using mlir::StringAttr;
 using mlir::Value;
 
-// Returns the function's argument because of which the axis cuts the value, or the op that first cuts it.
-Value ReshardReasons::causeOf(Value value, StringAttr axis) const {
-  while (Operation* op = value.getDefiningOp()) {
-    Value next;
+namespace {
+constexpr size_t kMostLines = 6;  // Of wayTo; a gradient's way goes through the whole model.
+}  // namespace
+
+void ReshardReasons::visitCauses(Value value, StringAttr axis, llvm::function_ref<void(Value)> visit) const {
+  while (value) {
+    visit(value);
+    Operation* op = value.getDefiningOp();
+    value = Value();
+    if (!op) return;
     for (Value operand : op->getOperands()) {
       const Sharding* parts = parts_.find(operand);
-      if (!next && parts && (parts->isCutBy(axis) || parts->isPartialOver(axis))) next = operand;
+      if (!value && parts && (parts->isCutBy(axis) || parts->isPartialOver(axis))) value = operand;
     }
-    if (!next) return value;
-    value = next;
   }
-  return value;
+}
+
+// Returns the function's argument because of which the axis cuts the value, or the op that first cuts it.
+Value ReshardReasons::causeOf(Value value, StringAttr axis) const {
+  Value cause;
+  visitCauses(value, axis, [&](Value visited) { cause = visited; });
+  return cause;
+}
+
+llvm::SmallVector<mlir::Attribute> ReshardReasons::wayTo(Value value, StringAttr axis) const {
+  llvm::SmallVector<mlir::Attribute> lines;
+  visitCauses(value, axis, [&](Value visited) {
+    const mlir::Attribute line = mlir::LocationAttr(visited.getLoc());
+    if (visited.getDefiningOp() && lines.size() < kMostLines && !llvm::is_contained(lines, line)) {
+      lines.push_back(line);
+    }
+  });
+  return {lines.rbegin(), lines.rend()};
 }
 
 // Returns "input \"x\"", "variable \"w\"", or the name of an op.
@@ -64,10 +85,12 @@ void ReshardReasons::explain(ir::ReshardOp made, Operation* reader) const {
   mlir::Builder builder(made.getContext());
   std::string text;
   Value cause = made.getX();
+  StringAttr cut_by;
   const auto* combined =
       llvm::find_if(from.partial, [&](StringAttr axis) { return !to.isPartialOver(axis); });
   if (combined != from.partial.end()) {
-    cause = causeOf(cause, *combined);
+    cut_by = *combined;
+    cause = causeOf(cause, cut_by);
     const Sharding* const parts = parts_.find(cause);
     const bool is_kept = llvm::isa<mlir::BlockArgument>(cause) && parts && parts->isPartialOver(*combined);
     text = "the ranks have terms of a value that " + nameOf(reader) + " reads, because ";
@@ -82,13 +105,18 @@ void ReshardReasons::explain(ir::ReshardOp made, Operation* reader) const {
   for (StringAttr axis : mesh_.getNames()) {
     if (!text.empty() || !from.isCutBy(axis) || to.isCutBy(axis)) continue;
     cause = causeOf(cause, axis);
+    cut_by = axis;
     const CutKind kind = parts_.kindOf(made.getX(), axis);
     text = nameOf(reader) + " reads all of a value, of which the ranks have " +
            (kind == CutKind::kRows ? "rows" : "parts") + " because axis \"" + axis.str() + "\" cuts " +
            nameOf(cause) + (kind == CutKind::kStored ? " for storage" : "");
   }
   if (text.empty()) return;
-  const mlir::Attribute because[] = {builder.getStringAttr(text), mlir::LocationAttr(cause.getLoc())};
+  llvm::SmallVector<mlir::Attribute> because = {builder.getStringAttr(text),
+                                                mlir::LocationAttr(cause.getLoc())};
+  for (const mlir::Attribute line : wayTo(made.getX(), cut_by)) {
+    if (line != because[1]) because.push_back(line);
+  }
   made->setAttr(ir::kBecauseAttr, builder.getArrayAttr(because));
 }
 

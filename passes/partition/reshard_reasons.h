@@ -42,6 +42,12 @@ class ReshardReasons {
 
  private:
   mlir::Value causeOf(mlir::Value value, mlir::StringAttr axis) const;
+  // The locations of the ops from the cause to the value, each once: the last ones alone.
+  llvm::SmallVector<mlir::Attribute> wayTo(mlir::Value value, mlir::StringAttr axis) const;
+  // Calls `visit` with the value, with the operand from which its op gets parts, and so on; the last is the
+  // cause.
+  void visitCauses(mlir::Value value, mlir::StringAttr axis,
+                   llvm::function_ref<void(mlir::Value)> visit) const;
   std::string nameOf(mlir::Value value) const;
   static std::string nameOf(mlir::Operation* reader);
 

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "sinter/runtime/host/status.h"
+#include "sinter/runtime/mpi/launch.h"
 #include "sinter/runtime/mpi/mpi_status.h"
 #include "sinter/runtime/mpi/mpi_transport.h"
 #include "sinter/runtime/mpi/termination.h"
@@ -39,6 +40,15 @@ absl::StatusOr<bool> BeginMpi() {
         "for that");
   }
   return is_begun == 0;
+}
+
+// Ends MPI after an error if `ends_mpi`.
+absl::Status CheckLaunch(const Launch& launch, bool ends_mpi) {
+  int size = 0;
+  SINTER_RETURN_IF_ERROR(MpiStatus(MPI_Comm_size(MPI_COMM_WORLD, &size), "count the ranks"));
+  const absl::Status status = launch.CheckSize(size);
+  if (!status.ok() && ends_mpi) MPI_Finalize();
+  return status;
 }
 
 }  // namespace
@@ -74,7 +84,9 @@ absl::StatusOr<std::unique_ptr<MpiWorld>> MpiWorld::Create(const MpiWorldOptions
   if (exists) {
     return absl::FailedPreconditionError("there is a world of MPI already: use it, or destroy it first");
   }
+  const Launch launch = Launch::FromEnvironment();
   SINTER_ASSIGN_OR_RETURN(const bool ends_mpi, BeginMpi());
+  SINTER_RETURN_IF_ERROR(CheckLaunch(launch, ends_mpi));
   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<MpiTransport> transport, MpiTransport::Create(options));
   exists = true;
   return std::unique_ptr<MpiWorld>(

@@ -381,11 +381,56 @@ absl::Status CheckIsFollowed(const fb::Function& function, uint32_t index, const
                  s.rank() + 1);
 }
 
+absl::Status CheckReasonText(const flatbuffers::String* text) {
+  if (SizeOrZero(text) == 0 || text->size() > kPlanMaxReasonBytes) {
+    return BadPlan("its text has ", SizeOrZero(text), " bytes, not 1 to ", kPlanMaxReasonBytes);
+  }
+  const bool is_plain =
+      std::ranges::all_of(*text, [](char c) { return static_cast<unsigned char>(c) >= 0x20; });
+  return is_plain ? absl::OkStatus() : BadPlan("its text holds a control character");
+}
+
+absl::Status CheckReason(const fb::Plan& plan, const fb::ExchangeReason& reason) {
+  SINTER_RETURN_IF_ERROR(CheckReasonText(reason.text()));
+  if (!IsAligned(reason.locations())) return BadPlan("its list of lines is not aligned");
+  if (SizeOrZero(reason.locations()) > kPlanMaxReasonLines) {
+    return BadPlan("it has ", reason.locations()->size(), " lines: at most ", kPlanMaxReasonLines);
+  }
+  for (uint32_t i = 0; i < SizeOrZero(reason.locations()); ++i) {
+    const uint32_t location = reason.locations()->Get(i);
+    if (location < SizeOrZero(plan.locations())) continue;
+    return BadPlan("source location ", location, " of ", SizeOrZero(plan.locations()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status InReason(const char* what, uint32_t index, const absl::Status& status) {
+  return status.ok() ? status : BadPlan(what, " ", index, ": ", std::string(status.message()));
+}
+
 }  // namespace
+
+absl::Status VerifyExchangeReasons(const fb::Plan& plan) {
+  const uint32_t reasons = SizeOrZero(plan.exchange_reasons()), notes = SizeOrZero(plan.whole_notes());
+  if (std::max(reasons, notes) > kPlanMaxReasons) {
+    return BadPlan("it has ", std::max(reasons, notes), " reasons: at most ", kPlanMaxReasons);
+  }
+  for (uint32_t i = 0; i < reasons; ++i) {
+    SINTER_RETURN_IF_ERROR(
+        InReason("exchange reason", i, CheckReason(plan, *plan.exchange_reasons()->Get(i))));
+  }
+  for (uint32_t i = 0; i < notes; ++i) {
+    SINTER_RETURN_IF_ERROR(InReason("note", i, CheckReasonText(plan.whole_notes()->Get(i))));
+  }
+  return absl::OkStatus();
+}
 
 absl::Status VerifyCollective(const StepToVerify& o) {
   const fb::CollectiveStep& s = *o.step.body_as_CollectiveStep();
   SINTER_RETURN_IF_ERROR(CheckEnums(s));
+  if (s.reason() > SizeOrZero(o.plan.exchange_reasons())) {
+    return BadPlan("its reason is ", s.reason(), " of ", SizeOrZero(o.plan.exchange_reasons()));
+  }
   SINTER_ASSIGN_OR_RETURN(const Members members, SizeOrZero(s.axes()) > 0
                                                      ? MembersOverAxes(o.plan, o.function, s)
                                                      : MembersOfGroup(o.plan, o.step, s));

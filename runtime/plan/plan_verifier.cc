@@ -404,6 +404,9 @@ absl::Status VerifyContents(std::span<const std::byte> bytes, const fb::Plan& pl
   }
   SINTER_RETURN_IF_ERROR(VerifyDevices(plan));
   SINTER_RETURN_IF_ERROR(VerifyMesh(plan));
+  if (const absl::Status reasons = VerifyExchangeReasons(plan); !reasons.ok()) {
+    return Malformed(absl::string_view(reasons.message()));
+  }
   SINTER_RETURN_IF_ERROR(VerifyPlanCode(plan));
   SINTER_RETURN_IF_ERROR(VerifyGpuKernels(plan));
   Names variables, functions;

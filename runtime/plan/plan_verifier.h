@@ -111,6 +111,13 @@ inline constexpr size_t kPlanMaxVariants = 64;  // Functions of one name.
 // Verifies one entry of a list of devices, but for its index.
 absl::Status VerifyDeviceName(const fb::DeviceName& name);
 
+inline constexpr size_t kPlanMaxReasons = 65536;
+inline constexpr size_t kPlanMaxReasonBytes = 1024;
+inline constexpr size_t kPlanMaxReasonLines = 8;
+
+// For VerifyPlan: Plan.exchange_reasons and Plan.whole_notes.
+absl::Status VerifyExchangeReasons(const fb::Plan& plan);
+
 // For VerifyPlan (mesh_verifier.cc): the mesh and the rank values, after Plan.devices.
 absl::Status VerifyMesh(const fb::Plan& plan);
 // Verifies the box, if there is one, of a variable whose type is verified (variable_box.cc).

@@ -21,6 +21,12 @@ constexpr World::Operation kCompareErrors = {"creating a session", 2};
 
 constexpr uint32_t kCallTag = 3;
 
+// Ranks of one version have it in one form.
+struct Program {
+  Sha256::Bytes plan;
+  std::array<char, 64> library = {};
+};
+
 struct Report {
   bool failed = false;
   Sha256::Bytes call = {};
@@ -38,16 +44,29 @@ absl::StatusOr<std::vector<T>> Gather(World& world, const T& own, const World::O
 
 }  // namespace
 
-absl::Status AgreeOnPlan(World* world, const Plan& plan) {
+std::string_view LibraryVersion() {
+  static const std::string version = absl::StrCat(SINTER_VERSION ", plans of version ", Plan::kVersion);
+  return version;
+}
+
+absl::Status AgreeOnPlan(World* world, const Plan& plan, std::string_view version) {
   if (world == nullptr || world->size() == 1) return absl::OkStatus();
-  Sha256::Bytes own;
-  std::memcpy(own.data(), plan.table().content_hash()->data(), own.size());
-  SINTER_ASSIGN_OR_RETURN(const std::vector<Sha256::Bytes> all, Gather(*world, own, kComparePlans));
+  Program own;
+  std::memcpy(own.plan.data(), plan.table().content_hash()->data(), own.plan.size());
+  version.copy(own.library.data(), own.library.size() - 1);
+  SINTER_ASSIGN_OR_RETURN(const std::vector<Program> all, Gather(*world, own, kComparePlans));
   for (size_t rank = 1; rank < all.size(); ++rank) {
-    if (all[rank] == all[0]) continue;
+    if (all[rank].library == all[0].library) continue;
     return absl::InvalidArgumentError(absl::StrCat(
-        "rank ", rank, " has another plan than rank 0: its hash is ", HexText(all[rank]).substr(0, 16),
-        "..., and that of rank 0 ", HexText(all[0]).substr(0, 16), "...: give every process the same plan"));
+        "rank ", rank, " has version ", all[rank].library.data(), " of Sinter, and rank 0 has ",
+        all[0].library.data(), ": start the same program, with the same libraries, on every machine"));
+  }
+  for (size_t rank = 1; rank < all.size(); ++rank) {
+    if (all[rank].plan == all[0].plan) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("rank ", rank, " has another plan than rank 0: its hash is ",
+                     HexText(all[rank].plan).substr(0, 16), "..., and that of rank 0 ",
+                     HexText(all[0].plan).substr(0, 16), "...: give every process the same plan"));
   }
   return absl::OkStatus();
 }

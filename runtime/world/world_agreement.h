@@ -1,6 +1,6 @@
 // Checks that the processes of a world make before they run a plan or exchange variables together.
 //
-//   SINTER_RETURN_IF_ERROR(AgreeOnPlan(world, plan));              // All ranks have the same plan.
+//   SINTER_RETURN_IF_ERROR(AgreeOnPlan(world, plan));              // All ranks have the same plan and library.
 //   SINTER_RETURN_IF_ERROR(AgreeOnStatus(world, status));          // No rank has failed since.
 //   SINTER_RETURN_IF_ERROR(AgreeOnCall(world, 1, "saving a checkpoint", status));
 //
@@ -10,6 +10,7 @@
 #define SINTER_RUNTIME_WORLD_WORLD_AGREEMENT_H_
 
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "sinter/runtime/plan/plan.h"
@@ -17,8 +18,12 @@
 
 namespace sinter {
 
-// InvalidArgument names the first rank whose plan differs from rank 0's. Unavailable as World::Exchange.
-absl::Status AgreeOnPlan(World* world, const Plan& plan);
+// "0.1.0, plans of version 5": the version of this library.
+std::string_view LibraryVersion();
+
+// InvalidArgument names the first rank whose plan or library differs from rank 0's. Unavailable as
+// World::Exchange. `version` is that of this rank's library.
+absl::Status AgreeOnPlan(World* world, const Plan& plan, std::string_view version = LibraryVersion());
 
 // Before the exchanges of a call that all ranks make for session `session`. Returns `own` if it is an error;
 // otherwise InvalidArgument if another rank makes another call, and FailedPrecondition with the first failed

@@ -4,7 +4,12 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "runtime/plan_generated.h"
 #include "sinter/runtime/session/checkpoint.h"
 #include "sinter/tests/frontend/run_graph.h"
 
@@ -98,11 +103,40 @@ TEST(ParallelTest, NamesOfDimensionsFitTheShape) {
   EXPECT_THAT(error_of({"a b", ""}), HasSubstr("has a dimension of the name \"a b\""));
 }
 
+// The plan's exchanges have the reasons of the report's, each text once, with the lines by way of which.
+void ExpectReasonsOf(const Plan& plan, const CompileReport& report) {
+  std::multiset<std::string> of_plan, of_report;
+  const auto* const reasons = plan.table().exchange_reasons();
+  ASSERT_NE(reasons, nullptr);
+  for (const fb::Step* step : *plan.table().functions()->Get(0)->steps()) {
+    const fb::CollectiveStep* const exchange = step->body_as_CollectiveStep();
+    if (exchange == nullptr) continue;
+    ASSERT_GT(exchange->reason(), 0u);
+    const fb::ExchangeReason& reason = *reasons->Get(exchange->reason() - 1);
+    ASSERT_GT(reason.locations()->size(), 0u);
+    const fb::SourceLocation& line = *plan.table().locations()->Get(reason.locations()->Get(0));
+    of_plan.insert(absl::StrCat(reason.text()->str(), " (", line.file()->str(), ":", line.line(), ": ",
+                                line.what()->str(), ")"));
+  }
+  for (const Exchange& exchange : report.exchanges) of_report.insert(exchange.because);
+  EXPECT_EQ(of_plan, of_report);
+  std::set<std::pair<std::string, std::vector<uint32_t>>> different;
+  bool has_way = false;
+  for (const fb::ExchangeReason* reason : *reasons) {
+    different.insert({reason->text()->str(), {reason->locations()->begin(), reason->locations()->end()}});
+    has_way = has_way || reason->locations()->size() > 1;
+  }
+  EXPECT_EQ(different.size(), reasons->size()) << "equal reasons are stored once";
+  EXPECT_TRUE(has_way);
+}
+
 // The layers of an MLP need one exchange of activations in each direction; gradients, one for each variable.
 TEST(ParallelTest, ExchangesAreListedWithTheirReasons) {
   CompileReport report;
   const CompileOptions options = OnMesh({{"data", 2}, {"tensor", 4}}, {parallel::Data{}, parallel::Tensor{}});
-  ASSERT_TRUE(Compile(BuildMlp(), options, &report).ok());
+  const absl::StatusOr<Plan> plan = Compile(BuildMlp(), options, &report);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ExpectReasonsOf(*plan, report);
   EXPECT_EQ(ExchangedBytes(report.exchanges, "all_gather"), 0);
   // The second layer's terms; those of the norm of all gradients.
   EXPECT_EQ(ExchangedBytes(report.exchanges, "all_reduce", "tensor"), 4 * (kRows / 2 * kWidth + 1));

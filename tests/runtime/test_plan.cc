@@ -142,10 +142,14 @@ std::string TestPlan::Bytes() const {
   const auto mesh = table.mesh == nullptr ? 0 : fb::Mesh::Pack(builder, table.mesh.get());
   flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fb::RankValue>>> rank_values = 0;
   if (!table.rank_values.empty()) rank_values = PackAll<fb::RankValue>(builder, table.rank_values);
-  builder.Finish(
-      fb::CreatePlan(builder, table.version, producer, name, hash, target, variables, functions, locations,
-                     constants, shared_object, devices, gpu_kernels, better, mesh, rank_values),
-      fb::PlanIdentifier());
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fb::ExchangeReason>>> reasons = 0;
+  if (!table.exchange_reasons.empty()) reasons = PackAll<fb::ExchangeReason>(builder, table.exchange_reasons);
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> notes = 0;
+  if (!table.whole_notes.empty()) notes = builder.CreateVectorOfStrings(table.whole_notes);
+  builder.Finish(fb::CreatePlan(builder, table.version, producer, name, hash, target, variables, functions,
+                                locations, constants, shared_object, devices, gpu_kernels, better, mesh,
+                                rank_values, reasons, notes),
+                 fb::PlanIdentifier());
   std::string bytes(reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize());
   // Ignores the error of a plan without room for the hash: some tests want such a plan.
   (void)SealPlan(bytes);

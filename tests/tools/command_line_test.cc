@@ -67,7 +67,8 @@ class CommandLineTest : public testing::Test {
 };
 
 TEST_F(CommandLineTest, HelpEndsWithZero) {
-  for (const char* arguments : {"--help", "run --help", "profile --help", "inspect --help", "tune --help"}) {
+  for (const char* arguments :
+       {"--help", "run --help", "profile --help", "inspect --help", "explain --help", "tune --help"}) {
     Finished f = Command("sinter", arguments);
     EXPECT_EQ(f.code, 0);
     EXPECT_THAT(f.text, HasSubstr("plan"));
@@ -84,6 +85,22 @@ TEST_F(CommandLineTest, WrongArgumentsOfSinter) {
   ExpectBadArguments("sinter", "run " + plan_ + " --function thrice", "twice");
   ExpectBadArguments("sinter", "inspect " + plan_ + " --function thrice", "twice");
   ExpectBadArguments("sinter", "run " + folder_.File("none.plan"), "none.plan");
+}
+
+TEST_F(CommandLineTest, Explains) {
+  Finished f = Command("sinter", "explain " + plan_);
+  EXPECT_EQ(f.code, 0) << f.text;
+  EXPECT_THAT(f.text, HasSubstr("no exchanges"));
+  f = Command("sinter", "explain " + plan_ + " --json");
+  EXPECT_EQ(f.code, 0);
+  EXPECT_THAT(f.text, HasSubstr("\"exchanges\":[]"));
+  ExpectBadArguments("sinter", "explain", "plan is required");
+  ExpectBadArguments("sinter", "explain " + folder_.File("none.plan"), "none.plan");
+  ExpectBadArguments("sinter", "explain " + program_, "not a plan");
+  ExpectBadArguments("sinter", "explain " + plan_ + " --exchange 1", "the plan has no exchanges");
+  ExpectBadArguments("sinter", "explain " + plan_ + " --exchange 0", "--exchange");
+  ExpectBadArguments("sinter", "explain " + plan_ + " --function thrice", "twice");
+  ExpectBadArguments("sinter", "explain " + plan_ + " --costs none.costs", "none.costs");
 }
 
 TEST_F(CommandLineTest, WrongArgumentsOfProfile) {

@@ -10,9 +10,12 @@
 #include "sinter/ir/cost/builtin_costs.h"
 #include "sinter/runtime/plan/collective.h"
 #include "sinter/tests/data/scratch_folder.h"
+#include "sinter/tests/runtime/cut_plans.h"
 #include "sinter/tests/runtime/mesh_plans.h"
 #include "sinter/tests/runtime/test_plan.h"
+#include "sinter/tools/explain/explanation.h"
 #include "sinter/tools/handmade_plan.h"
+#include "sinter/tools/inspect.h"
 #include "sinter/tools/predict/costs_source.h"
 #include "sinter/tools/predict/measured_costs.h"
 #include "sinter/tools/predict/prediction.h"
@@ -114,6 +117,91 @@ dearest steps, equal ones together
   EXPECT_NEAR(json["seconds"].get<double>(), 9e-3, 1e-9);
   EXPECT_EQ(json["memory"][0]["variables"], 2000384);
   EXPECT_EQ(json["dearest"][0]["lines"], "net.cc:1");
+}
+
+// The plan of Training, whose exchange is there twice, with a reason.
+TestPlan TrainingWithReasons() {
+  TestPlan plan = Training();
+  plan.table.exchange_reasons.push_back(std::make_unique<fb::ExchangeReasonT>());
+  plan.table.exchange_reasons[0]->text = "the ranks have terms, because axis \"data\" cuts input \"x\"";
+  plan.table.exchange_reasons[0]->locations = {1, 2, 3};
+  plan.table.whole_notes = {"net.cc:3: every rank computes function \"test\" whole"};
+  auto& steps = plan.table.functions[0]->steps;
+  steps[1]->body.AsCollectiveStep()->reason = 1;
+  steps.push_back(std::make_unique<fb::StepT>(*steps[1]));
+  fb::CollectiveStepT& again = *steps.back()->body.AsCollectiveStep();
+  again.epoch += 1, again.channel += 1;
+  return plan;
+}
+
+TEST(ExplainTest, ListsExchangesWithReasonsAndTimes) {
+  const Plan plan = *TrainingWithReasons().Make();
+  const cost::DeviceCosts costs = RoundCosts();
+  const absl::StatusOr<tools::Explanation> made = tools::Explain(plan, {.costs = &costs});
+  ASSERT_TRUE(made.ok()) << made.status();
+  // The first exchange hides for 1 ms of its 2 ms; nothing is left that the second one could hide behind.
+  EXPECT_EQ(tools::ExplanationText(*made),
+            R"(plan test plan: mesh data 2, 2 ranks; times predicted with the costs of round
+
+function train: 2 exchanges a run, a rank gives 4.00 MB; 4.0000 ms, of which 3.0000 ms are exposed
+  #1       2 x all_reduce over data (2), 2.00 MB each; net.cc:2
+        the ranks have terms, because axis "data" cuts input "x" (net.cc:1)
+        4.0000 ms, of which 3.0000 ms are exposed
+
+cut variables: 0, which saves each rank 0 B; whole: 1, 2.00 MB
+
+stayed whole
+  net.cc:3: every rank computes function "test" whole
+)");
+  EXPECT_EQ(tools::ExchangeText(made->exchanges[0]), R"(exchange #1 of function train
+  kind       all_reduce
+  members    2: data (2)
+  a rank gives 2.00 MB in 1 tensor: f32[500000]
+  times      2 a run: steps 1, 4
+  predicted  4.0000 ms, of which 3.0000 ms are exposed
+  lines      net.cc:2
+  because    the ranks have terms, because axis "data" cuts input "x" (net.cc:1)
+  by way of  net.cc:2
+             net.cc:3
+)");
+  const nlohmann::json json = nlohmann::json::parse(tools::ExplanationJson(*made));
+  EXPECT_EQ(json["exchanges"][0]["axes"][0]["size"], 2);
+  EXPECT_EQ(json["exchanges"][0]["times"], 2);
+  EXPECT_EQ(json["exchanges"][0]["by_way_of"][1], "net.cc:3");
+  EXPECT_NEAR(json["exchanges"][0]["exposed_seconds"].get<double>(), 3e-3, 1e-9);
+  EXPECT_THAT(*tools::InspectText(plan), HasSubstr("\n        the ranks have terms, because axis"));
+}
+
+TEST(ExplainTest, ListsCutVariablesAndPlansWithoutReasons) {
+  const absl::StatusOr<Plan> plan = CutPlan({2, 3}, Device::Cpu()).Make();
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const tools::Explanation made = *tools::Explain(*plan, {});
+  EXPECT_THAT(tools::ExplanationText(made),
+              ::testing::ContainsRegex("heads +f32\\[8,144\\] +4.61 kB  part 1.54 kB, cut by b; "));
+  const Plan mesh = *MeshPlan({2, 3}, Device::Cpu()).Make();
+  const tools::Explanation of_mesh = *tools::Explain(mesh, {.exchange = 2});
+  ASSERT_EQ(of_mesh.exchanges.size(), 1u);
+  EXPECT_EQ(of_mesh.exchanges[0].number, 2);
+  EXPECT_THAT(tools::ExchangeText(of_mesh.exchanges[0]),
+              HasSubstr("because    the plan has no reason of it"));
+  const cost::DeviceCosts nothing{cost::CostTable()};
+  EXPECT_THAT(tools::ExplanationText(*tools::Explain(mesh, {.costs = &nothing})),
+              HasSubstr("note: function f has no times: "));
+}
+
+TEST(ExplainTest, RefusesWhatIsNotThere) {
+  const Plan plan = *Training().Make();
+  const auto error = [&](const Plan& of, const tools::ExplainOptions& options) {
+    return std::string(tools::Explain(of, options).status().message());
+  };
+  EXPECT_EQ(error(plan, {.exchange = 2}), "--exchange 2: the exchanges of the plan have the numbers 1 to 1");
+  EXPECT_THAT(error(plan, {.function = "test"}), HasSubstr("train"));
+  TestPlan alone;
+  TestFunction f(alone, "f");
+  f.Copy(f.Input("x", DType::kF32, {4}), f.Arena(DType::kF32, {4}));
+  EXPECT_EQ(error(*alone.Make(), {.exchange = 1}), "--exchange 1: the plan has no exchanges");
+  EXPECT_EQ(tools::ExplanationText(*tools::Explain(*alone.Make(), {})),
+            "plan test plan: no mesh\n\nno exchanges\n");
 }
 
 // Beyond a node the ring has the slower links: 2 * 15 / 16 * 2 MB at 8 * 1e8 bytes a second.

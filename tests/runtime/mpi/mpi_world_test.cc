@@ -16,6 +16,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sinter/runtime/mpi/launch.h"
 #include "sinter/runtime/mpi/process_identity.h"
 #include "sinter/runtime/plan/collective.h"
 #include "sinter/runtime/session/checkpoint.h"
@@ -153,6 +154,48 @@ TEST(MpiWorldTest, ProcessesOfAClonedMachineAreNotSeen) {
   there.pid = (1 << 22) + 1;  // More than the largest possible pid.
   EXPECT_FALSE(there.CanBeSeenBy(own));
   EXPECT_TRUE(there.HasEnded());
+}
+
+// The variables of a task of srun, of a shell of salloc, and of ranks of mpirun within them.
+TEST(MpiWorldTest, TheWorldHasTheRanksThatWereStarted) {
+  using Variables = std::map<std::string, std::string>;
+  const auto error_of = [](const Variables& variables, int size) {
+    const auto get = [&](const char* name) {
+      return variables.contains(name) ? variables.at(name) : std::string();
+    };
+    return std::string(Launch::From(get).CheckSize(size).message());
+  };
+  const Variables shell = {{"SLURM_JOB_ID", "7"}, {"SLURM_NTASKS", "4"}};
+  EXPECT_EQ(error_of({}, 1), "");
+  EXPECT_EQ(error_of(shell, 1), "") << "a program without ranks in a shell of salloc";
+  Variables script = shell;
+  script["SLURM_PROCID"] = "0";
+  EXPECT_EQ(error_of(script, 1), "") << "or in a script of sbatch";
+  Variables task = script;
+  task["SLURM_STEP_ID"] = "3", task["SLURM_STEP_NUM_TASKS"] = "4";
+  EXPECT_EQ(error_of(task, 4), "");
+  EXPECT_EQ(
+      error_of(task, 1),
+      "srun started a step of 4 tasks, and MPI's world has 1 rank, so the tasks would not find each other: "
+      "start them by `srun --mpi=pmix`, or by `mpirun` in a shell of `salloc`; `srun --mpi=list` prints "
+      "what this Slurm has");
+  Variables old_task = task;
+  old_task.erase("SLURM_STEP_NUM_TASKS");
+  EXPECT_THAT(error_of(old_task, 1), HasSubstr("srun started a step of 4 tasks"));
+  Variables part = task;
+  part["SLURM_STEP_NUM_TASKS"] = "2";
+  EXPECT_EQ(error_of(part, 2), "") << "a step of fewer tasks than its job";
+  // mpirun starts its daemons by srun, one on each other machine.
+  Variables mpirun = task;
+  mpirun["OMPI_COMM_WORLD_SIZE"] = "8";
+  EXPECT_EQ(error_of(mpirun, 8), "");
+  mpirun = shell;
+  mpirun["OMPI_COMM_WORLD_SIZE"] = "2";
+  EXPECT_EQ(error_of(mpirun, 2), "");
+  EXPECT_THAT(error_of({{"PMI_SIZE", "4"}}, 1),
+              HasSubstr("4 ranks were started (PMI_SIZE), and MPI's world has 1 rank: mpirun belongs to "
+                        "another MPI library"));
+  EXPECT_EQ(error_of({{"PMI_SIZE", "many"}}, 1), "");
 }
 
 // These tests run separately, because a broken world ends with MPI_Abort. ctest checks the printed text.

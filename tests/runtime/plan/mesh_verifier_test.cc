@@ -46,6 +46,13 @@ TestPlan GoodMeshPlan() {
   const uint32_t number = g.Arena(DType::kI64, {});
   g.Copy(g.RankValue(0), number);
   g.Output("c", c);
+  for (const char* text : {"the ranks have terms", "an op reads all of a value"}) {
+    plan.table.exchange_reasons.push_back(std::make_unique<fb::ExchangeReasonT>());
+    plan.table.exchange_reasons.back()->text = text;
+    plan.table.exchange_reasons.back()->locations = {0};
+  }
+  plan.table.functions[2]->steps[0]->body.AsCollectiveStep()->reason = 2;
+  plan.table.whole_notes = {"a note"};
   return plan;
 }
 
@@ -140,6 +147,30 @@ const MeshAlteration kMeshAlterations[] = {
      "buffer 6: its offset in the rank value is 8"},
     {"written value", [](auto& p) { std::swap(StepAt(p, 2, 3).inputs, StepAt(p, 2, 3).outputs); },
      "step 3 (copy): it writes to a rank value"},
+    // Reasons.
+    {"reason that is not there", [](auto& p) { At(p, 2, 0).reason = 3; },
+     "step 0 (exchange): its reason is 3 of 2"},
+    {"reason without text", [](auto& p) { p.exchange_reasons[1]->text.clear(); },
+     "malformed: exchange reason 1: its text has 0 bytes, not 1 to 1024"},
+    {"long reason", [](auto& p) { p.exchange_reasons[0]->text = std::string(1025, 'x'); },
+     "exchange reason 0: its text has 1025 bytes, not 1 to 1024"},
+    {"control character of a reason", [](auto& p) { p.exchange_reasons[0]->text = "a\x1b[2J"; },
+     "exchange reason 0: its text holds a control character"},
+    {"many lines of a reason", [](auto& p) { p.exchange_reasons[0]->locations.resize(9); },
+     "exchange reason 0: it has 9 lines: at most 8"},
+    {"unknown line of a reason", [](auto& p) { p.exchange_reasons[0]->locations = {0, 1}; },
+     "exchange reason 0: source location 1 of 1"},
+    {"many reasons",
+     [](auto& p) {
+       while (p.exchange_reasons.size() <= kPlanMaxReasons) {
+         p.exchange_reasons.push_back(std::make_unique<fb::ExchangeReasonT>(*p.exchange_reasons[0]));
+       }
+     },
+     "it has 65537 reasons: at most 65536"},
+    {"long note", [](auto& p) { p.whole_notes = {"a", std::string(1025, 'x')}; },
+     "note 1: its text has 1025 bytes, not 1 to 1024"},
+    {"control character of a note", [](auto& p) { p.whole_notes = {"a\nb"}; },
+     "note 0: its text holds a control character"},
     // Buffers.
     {"strides of a buffer", [](auto& p) { BufferAt(p, 2, 1).rank_strides = {48, 16, 4}; },
      "function \"g\": buffer 1: it has 3 strides for 2 axes"},

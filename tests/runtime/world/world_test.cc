@@ -208,6 +208,20 @@ TEST(WorldSessionTest, AllHaveTheSamePlan) {
   });
 }
 
+TEST(WorldSessionTest, AllHaveTheSameLibrary) {
+  EXPECT_THAT(std::string(LibraryVersion()), ::testing::MatchesRegex("[0-9.]+, plans of version [0-9]+"));
+  RunInWorld(3, [](World& world) {
+    const Plan plan = *OnDevices({Device::Cpu(0), Device::Cpu(1), Device::Cpu(2)}).Make();
+    EXPECT_TRUE(AgreeOnPlan(&world, plan).ok());
+    EXPECT_EQ(
+        AgreeOnPlan(&world, plan,
+                    world.rank() == 1 ? "0.2.0, plans of version 6" : "0.1.0, plans of version 5"),
+        absl::InvalidArgumentError(
+            "rank 1 has version 0.2.0, plans of version 6 of Sinter, and rank 0 has 0.1.0, plans of version "
+            "5: start the same program, with the same libraries, on every machine"));
+  });
+}
+
 TEST(WorldSessionTest, WhoeverFailsTellsTheOthers) {
   RunInWorld(2, [](World& world) {
     const TestPlan plan = TwoDevicesPlan(Device::Cpu(0), Device::Cpu(1));
