@@ -2,6 +2,7 @@
 option(SINTER_BUILD_TESTS "Build the tests" ON)
 option(SINTER_BUILD_BENCH "Build the benchmarks" ON)
 set(SINTER_TEST_FOLDERS "" CACHE STRING "Folders of tests/ to build, such as \"runtime;data\"; empty for all")
+option(SINTER_SKIP_SANITIZED "Leave out tests that are built with sanitizers in another build folder, and that need no other" OFF)
 option(SINTER_PORTABLE "Make binaries that run on other Linux systems: LLVM is linked statically, Abseil is linked statically or installed beside" OFF)
 option(SINTER_UNITY "Compile several sources together: half the time of a full build, more time after a small change" OFF)
 set(SINTER_COMPILER_FROM "" CACHE PATH

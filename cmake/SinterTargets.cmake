@@ -106,11 +106,15 @@ function(sinter_emulated_test name program)
   endif()
 endfunction()
 
-# sinter_test(name SOURCES a_test.cc ... DEPS libs... [LABELS ...] [MLIR] [AS_V3]): a GoogleTest binary, one
-# ctest per case. With the thread sanitizer, only tests with the label `threads` are built. AS_V3 adds the
-# test v3.<name>, which runs all cases as on a CPU of level x86-64-v3; most test machines have newer CPUs.
+# sinter_test(name SOURCES a_test.cc ... DEPS libs... [LABELS ...] [MLIR] [AS_V3] [SANITIZED]): a GoogleTest
+# binary, one ctest per case. With the thread sanitizer, only tests with the label `threads` are built. AS_V3
+# adds the test v3.<name>, which runs all cases as on a CPU of level x86-64-v3; most test machines have newer
+# CPUs. SANITIZED: SINTER_SKIP_SANITIZED leaves the test out, for it depends on no compiler and no option.
 function(sinter_test name)
-  cmake_parse_arguments(ARG "MLIR;AS_V3" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "MLIR;AS_V3;SANITIZED" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  if(ARG_SANITIZED AND SINTER_SKIP_SANITIZED AND NOT SINTER_SANITIZE)
+    return()
+  endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE sinter_flags ${ARG_DEPS} GTest::gmock GTest::gtest_main)
   sinter_compile_together(${name})

@@ -9,7 +9,7 @@
 # rewrites them is tested with the address and undefined-behaviour sanitizers (preset asan). Code that threads
 # share is also tested with the thread sanitizer (preset tsan). The other tests use the installed
 # configuration (preset release). On a machine with a GPU, the preset release builds all tests. `cmake
-# --preset release -D SINTER_TEST_FOLDERS=` configures all tests in one build.
+# --preset release -D SINTER_TEST_FOLDERS= -D SINTER_SKIP_SANITIZED=OFF` configures all tests in one build.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -19,13 +19,14 @@ cores=$(nproc)
 stage() { printf '\n== %s\n' "$1"; }
 
 folders="kernels;runtime;codegen;frontend/allocations;reference;numerics;plans;tools;examples;bench;house;docs;package"
-if [[ -e /dev/nvidia0 ]]; then folders=""; fi
+skip=ON
+if [[ -e /dev/nvidia0 ]]; then folders="" skip=OFF; fi
 
 stage "Install what is missing"
 scripts/bootstrap.sh
 
 stage "Build all (preset release)"
-cmake --preset release -D SINTER_BUILD_TESTS=ON -D SINTER_BUILD_BENCH=ON -D SINTER_TEST_FOLDERS="$folders"
+cmake --preset release -D SINTER_BUILD_TESTS=ON -D SINTER_BUILD_BENCH=ON -D SINTER_TEST_FOLDERS="$folders" -D SINTER_SKIP_SANITIZED="$skip"
 cmake --build --preset release --parallel "$cores"
 
 stage "Build the fuzzers and the tests of the runtime, the passes and the builder, with sanitizers and without CUDA (preset asan)"

@@ -6,6 +6,7 @@
 
 namespace sinter {
 
+using ir::FactorKind;
 using ir::Sharding;
 using mlir::Operation;
 using mlir::StringAttr;
