@@ -219,7 +219,7 @@ void FunctionSharding::cutAlong(Operation* op, OpSharding& sharding, StringAttr 
   }
 }
 
-// The gradient of a table of which each rank has some rows: a rank adds up what belongs to its own.
+// The gradient of a table of which each rank works with a part: a rank adds up what belongs to its own.
 bool FunctionSharding::cutOwned(Operation* op, OpSharding& sharding, StringAttr axis) const {
   const Sharding* wish = op->getNumResults() == 1 ? wishes_.worked(op->getResult(0)) : nullptr;
   if (!wish || !wish->isCutBy(axis)) return false;
@@ -236,7 +236,7 @@ void FunctionSharding::put(Operation* op, OpSharding sharding) {
   ops_.insert_or_assign(op, std::move(sharding));
 }
 
-// A result is cut for storage alone if that is why all operands are.
+// A result is cut for storage alone if that is why all operands are; as rows if no operand has parts to work with.
 void FunctionSharding::putKinds(Operation* op, const OpSharding& sharding) {
   llvm::SmallVector<std::pair<StringAttr, CutKind>, 1> kinds;
   for (StringAttr axis : mesh_.getNames()) {

@@ -234,7 +234,7 @@ TEST_F(MeshTrainingTest, RowsBesideTensorParallelism) {
           {.axes = {{"data", 3}, {"tensor", 2}}, .rows = true, .even = false});
   Compare({.model = "gpt", .batch = 2, .steps = 6}, {.axes = {{"tensor", 2}}, .rows = true});
   const TrainingSetup gpt{
-      .model = "gpt", .batch = 4, .optimizer = "adamw", .dropout = 0.2, .evaluates = false};
+      .model = "gpt", .batch = 4, .optimizer = "adamw", .dropout = 0.2, .evaluates = false, .steps = 6};
   Compare(gpt, {.axes = {{"data", 2}, {"tensor", 2}}, .zero = 3, .rows = true});
   Compare(gpt, {.axes = {{"data", 4}, {"tensor", 2}}, .zero = 1, .rows = true});
   TrainingSetup with_head = gpt;
