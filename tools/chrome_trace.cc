@@ -28,15 +28,25 @@ nlohmann::ordered_json ArgumentsOf(size_t index, const ProfiledStep& step) {
 std::string ChromeTrace(const FunctionProfile& profile) {
   TraceEvents trace;
   trace.NameProcess(0, absl::StrCat(profile.plan, ", ", profile.function));
-  for (size_t i = 0; i < profile.devices.size(); ++i) {
-    trace.NameThread(0, static_cast<int>(i), profile.devices[i].ToString());
+  const size_t devices = profile.devices.size();
+  std::vector<bool> exchanges(devices);
+  for (const ProfiledStep& step : profile.steps) {
+    const auto device = std::ranges::find(profile.devices, step.device);
+    if (step.is_exchange) exchanges[static_cast<size_t>(device - profile.devices.begin())] = true;
+  }
+  for (size_t i = 0; i < devices; ++i) {
+    const std::string name =
+        absl::StrCat(i < profile.ranks.size() ? absl::StrCat("rank ", profile.ranks[i], ", ") : "",
+                     profile.devices[i].ToString());
+    trace.NameThread(0, static_cast<int>(i), name);
+    if (exchanges[i]) trace.NameThread(0, static_cast<int>(devices + i), absl::StrCat(name, ", exchanges"));
   }
   for (size_t i = 0; i < profile.steps.size(); ++i) {
     const ProfiledStep& step = profile.steps[i];
-    const auto device = std::ranges::find(profile.devices, step.device);
+    const auto device = std::ranges::find(profile.devices, step.device) - profile.devices.begin();
     trace.Add({.name = step.what,
                .category = step.kind,
-               .thread = static_cast<int>(device - profile.devices.begin()),
+               .thread = static_cast<int>(device + (step.is_exchange ? static_cast<ptrdiff_t>(devices) : 0)),
                .begin_seconds = step.begin_seconds,
                .seconds = step.last_seconds},
               ArgumentsOf(i, step));

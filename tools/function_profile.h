@@ -34,8 +34,11 @@ struct ProfiledStep {
   std::string what;   // "matmul 256x128x800 bias relu in f32"; for a kernel also the types of its operands.
   std::string lines;  // Source lines of the user.
   Device device;
-  double seconds = 0;                          // Median over the runs.
-  double begin_seconds = 0, last_seconds = 0;  // Times of the last run; begin: since the run began.
+  double seconds = 0;  // Median over the runs.
+  // Times of the last run; begin: since the run began. If GPUs exchange, those of an ordinary run, in which
+  // exchanges run beside other steps.
+  double begin_seconds = 0, last_seconds = 0;
+  bool is_exchange = false;
   double bytes = 0, flops = 0;
   StepBound bound;
 };
@@ -47,6 +50,7 @@ struct FunctionProfile {
   double marked_seconds = 0;     // Median time of a run with a profile, from its first step to its last.
   double seconds_per_event = 0;  // Cost of an event, already subtracted from each step's time; 0 on CPUs.
   std::vector<Device> devices;
+  std::vector<uint32_t> ranks;      // The rank of each device; empty without a mesh.
   std::vector<Roofline> rooflines;  // Empty if ProfileOptions::with_rooflines is false.
   std::vector<ProfiledStep> steps;  // In plan order.
 

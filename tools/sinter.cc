@@ -1,5 +1,5 @@
-// The program `sinter`: inspects, explains, runs, profiles, tunes and predicts plans. It contains no compiler, for
-// deployed machines.
+// The program `sinter`: inspects, explains, runs, profiles, tunes and predicts plans. It contains no
+// compiler, for deployed machines.
 //
 //   sinter inspect lenet.plan
 //   sinter explain gpt2.plan --function train

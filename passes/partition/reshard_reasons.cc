@@ -11,7 +11,8 @@ using mlir::StringAttr;
 using mlir::Value;
 
 namespace {
-constexpr size_t kMostLines = 6;  // Of wayTo; a gradient's way goes through the whole model.
+// Limit of wayTo: a gradient's way goes through the whole model.
+constexpr size_t kMostLines = 6;
 }  // namespace
 
 void ReshardReasons::visitCauses(Value value, StringAttr axis, llvm::function_ref<void(Value)> visit) const {

@@ -56,12 +56,17 @@ class Gpus : public Backend {
     return MakeCudaMemory(device.index());
   }
 
+  absl::StatusOr<std::unique_ptr<DeviceMemory>> MakePinnedMemory() const override {
+    return sinter::MakePinnedMemory();
+  }
+
   absl::StatusOr<std::unique_ptr<DeviceRuntime>> MakeRuntime(Device device, CachingAllocator* allocator,
                                                              const StepContext& context) const override {
     return MakeCudaRuntime(device, {.allocator = allocator,
                                     .tuning = context.tuning,
                                     .load_times = context.load_times,
                                     .pool = *context.pool,
+                                    .exchange_patience = context.exchange_patience,
                                     .plan = context.plan});
   }
 };

@@ -9,6 +9,7 @@
 #include "sinter/runtime/cuda/context/captured_graph.h"
 #include "sinter/runtime/cuda/context/cuda_context.h"
 #include "sinter/runtime/cuda/context/cuda_event_timer.h"
+#include "sinter/runtime/cuda/context/exchange_progress.h"
 #include "sinter/runtime/cuda/context/staging_ring.h"
 #include "sinter/runtime/cuda/cuda_backend.h"
 #include "sinter/runtime/cuda/cudnn/cudnn_session.h"
@@ -78,6 +79,7 @@ class CudaRuntime : public DeviceRuntime {
   bool uses_input_staging() const override { return true; }
   absl::Status UploadInputs(void* to, void* input_staging, std::span<const InputPiece> pieces,
                             size_t bytes) override;
+  absl::Status FinishInputs() override;
   absl::Status Fill(void* to, uint8_t value, size_t bytes) override;
   absl::Status Synchronize() override;
   bool MayStillWork() const override { return context_->may_still_work(); }
@@ -87,7 +89,8 @@ class CudaRuntime : public DeviceRuntime {
     const CudaDeviceScope on(context_->index());
     return CaptureGraph(*context_, [&]() -> absl::Status {
       const absl::Status worked = work(), ended = branches_.End(*context_);
-      return worked.ok() ? ended : worked;
+      SINTER_RETURN_IF_ERROR(worked.ok() ? ended : worked);
+      return EndExchanges();
     });
   }
   absl::Status BeginBranch(std::span<const uint32_t> before) override {
@@ -112,6 +115,8 @@ class CudaRuntime : public DeviceRuntime {
   absl::Status UploadBy(StagingRing& ring, cudaStream_t stream, std::byte* to, const void* from, size_t bytes,
                         const ThreadPool& pool = ThreadPool(1));
   absl::Status CopyThroughPinned(CudaRuntime& other, std::byte* to, const std::byte* from, size_t bytes);
+  // At the end of a capture: marks the end of its exchanges, if they have a time limit.
+  absl::Status EndExchanges();
   // Makes this stream wait for all work submitted to `other`'s stream so far, by an event of that GPU.
   absl::Status WaitForStream(CudaRuntime& other);
 
@@ -124,8 +129,11 @@ class CudaRuntime : public DeviceRuntime {
   CudaEvent given_;    // Recorded on this stream when another stream waits for it.
   CudaEvent arrived_;  // Recorded at the end of a download.
   CudaEvent arrived_before_;
-  CudaEvent staged_;                         // The inputs of a run are in the staging buffer.
-  CudaEvent cleared_;                        // The staging buffer is free again.
+  CudaEvent staged_;           // The inputs of a run are in the staging buffer.
+  CudaEvent cleared_;          // The staging buffer is free again.
+  bool reads_inputs_ = false;  // The GPU may still read the caller's pinned memory.
+  CudaEvent exchanged_;        // The exchanges of a capture have ended.
+  std::chrono::milliseconds patience_{0};
   std::optional<double> seconds_per_event_;  // Measured on first use.
   ThreadPool pool_{1};
   bool needs_cublaslt_ = false;
@@ -156,6 +164,7 @@ absl::StatusOr<std::unique_ptr<DeviceRuntime>> CudaRuntime::Make(int index,
   runtime->context_->set_load_times(options.load_times);
   runtime->context_->set_switches(switches);
   runtime->pool_ = options.pool;
+  runtime->patience_ = options.exchange_patience;
   runtime->needs_cublaslt_ = needed.cublaslt;
   const CudaDeviceScope on(index);
   SINTER_RETURN_IF_ERROR(on.status());
@@ -163,7 +172,7 @@ absl::StatusOr<std::unique_ptr<DeviceRuntime>> CudaRuntime::Make(int index,
   SINTER_ASSIGN_OR_RETURN(runtime->ring_, StagingRing::Create(&context, context.stream()));
   SINTER_ASSIGN_OR_RETURN(runtime->input_ring_, StagingRing::Create(&context, context.input_stream()));
   for (CudaEvent* event : {&runtime->given_, &runtime->arrived_, &runtime->arrived_before_, &runtime->staged_,
-                           &runtime->cleared_}) {
+                           &runtime->cleared_, &runtime->exchanged_}) {
     SINTER_ASSIGN_OR_RETURN(*event, MakeCudaEvent());
   }
   return runtime;
@@ -179,11 +188,26 @@ absl::Status CudaRuntime::Connect(const fb::Plan& plan, std::span<DeviceRuntime*
     gpus.push_back({device, peers[device]->device().index()});
   }
   SINTER_ASSIGN_OR_RETURN(std::shared_ptr<NcclCommunicators> communicators,
-                          NcclCommunicators::Connect(plan, gpus, local, world));
+                          NcclCommunicators::Connect(plan, gpus, local, world, patience_));
   for (CudaRuntime* const runtime : runtimes) {
     runtime->context_->set_communicators(communicators, communicators.get());
+    if (runtime->patience_.count() == 0) continue;
+    SINTER_ASSIGN_OR_RETURN(std::unique_ptr<ExchangeProgress> progress, ExchangeProgress::Create());
+    runtime->context_->set_progress(std::move(progress), runtime->patience_);
   }
   return absl::OkStatus();
+}
+
+absl::Status CudaRuntime::EndExchanges() {
+  if (context_->progress() == nullptr) return absl::OkStatus();
+  cudaStream_t exchanges = context_->collective_stream();
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  SINTER_RETURN_IF_ERROR(
+      CudaStatus(cudaStreamIsCapturing(exchanges, &capture), "ask whether exchanges are captured"));
+  if (capture == cudaStreamCaptureStatusNone) return absl::OkStatus();
+  SINTER_RETURN_IF_ERROR(context_->progress()->End(exchanges));
+  SINTER_RETURN_IF_ERROR(CudaStatus(cudaEventRecord(exchanged_.get(), exchanges), "end exchanges"));
+  return CudaStatus(cudaStreamWaitEvent(stream(), exchanged_.get(), 0), "wait for exchanges");
 }
 
 absl::Status CudaRuntime::UploadBy(StagingRing& ring, cudaStream_t stream, std::byte* to, const void* from,
@@ -214,15 +238,28 @@ absl::Status CudaRuntime::UploadInputs(void* to, void* input_staging, std::span<
   SINTER_RETURN_IF_ERROR(CudaStatus(cudaStreamWaitEvent(input_stream, cleared_.get(), 0),
                                     "wait for the inputs of the last run"));
   for (const InputPiece& piece : pieces) {
-    SINTER_RETURN_IF_ERROR(UploadBy(*input_ring_, input_stream,
-                                    static_cast<std::byte*>(input_staging) + piece.offset, piece.from,
-                                    piece.bytes));
+    std::byte* const target = static_cast<std::byte*>(input_staging) + piece.offset;
+    if (IsPinned(piece.from, piece.bytes)) {
+      SINTER_RETURN_IF_ERROR(CudaStatus(
+          cudaMemcpyAsync(target, piece.from, piece.bytes, cudaMemcpyHostToDevice, input_stream), "upload"));
+      traffic_.uploaded += static_cast<int64_t>(piece.bytes);
+      traffic_.from_pinned += static_cast<int64_t>(piece.bytes);
+      reads_inputs_ = true;
+      continue;
+    }
+    SINTER_RETURN_IF_ERROR(UploadBy(*input_ring_, input_stream, target, piece.from, piece.bytes));
   }
   SINTER_RETURN_IF_ERROR(CudaStatus(cudaEventRecord(staged_.get(), input_stream), "record an event"));
   SINTER_RETURN_IF_ERROR(CudaStatus(cudaStreamWaitEvent(stream(), staged_.get(), 0), "wait for inputs"));
   SINTER_RETURN_IF_ERROR(CudaStatus(
       cudaMemcpyAsync(to, input_staging, bytes, cudaMemcpyDeviceToDevice, stream()), "place inputs"));
   return CudaStatus(cudaEventRecord(cleared_.get(), stream()), "record an event");
+}
+
+absl::Status CudaRuntime::FinishInputs() {
+  if (!std::exchange(reads_inputs_, false)) return absl::OkStatus();
+  const CudaDeviceScope on(context_->index());
+  return context_->WaitForInputs("upload inputs from pinned memory");
 }
 
 // Overlaps the CPU's copy of one piece out of pinned memory with the transfer of the next piece.

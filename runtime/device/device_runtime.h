@@ -87,8 +87,9 @@ class DeviceRuntime {
   // all is done.
   virtual absl::Status Upload(void* to, const void* from, size_t bytes) = 0;
   virtual absl::Status Download(void* to, const void* from, size_t bytes) = 0;
-  // Copies a run's inputs to `to` and the `bytes` that follow. The pieces are in main memory and may change
-  // on return. A device with uses_input_staging() gets `input_staging`, a second buffer of `bytes` in its
+  // Copies a run's inputs to `to` and the `bytes` that follow. The pieces are in main memory. Those in memory
+  // that the device copies from directly (PinnedHost) may change after FinishInputs, all others on return. A
+  // device with uses_input_staging() gets `input_staging`, a second buffer of `bytes` in its
   // memory: it uploads to `input_staging` while earlier work still runs, and moves the inputs from there
   // afterwards. For other devices `input_staging` is null, and each piece is an Upload.
   struct InputPiece {
@@ -105,6 +106,8 @@ class DeviceRuntime {
     }
     return absl::OkStatus();
   }
+  // Waits until the pieces of the last UploadInputs may change.
+  virtual absl::Status FinishInputs() { return absl::OkStatus(); }
   virtual absl::Status Fill(void* to, uint8_t value, size_t bytes) = 0;
   virtual absl::Status Synchronize() = 0;
   // After an error: true if earlier work may still run and write to its memory.
@@ -138,6 +141,7 @@ class DeviceRuntime {
   struct Traffic {
     int64_t uploaded = 0, downloaded = 0, copied = 0;
     int64_t downloads = 0;
+    int64_t from_pinned = 0;  // The part of `uploaded` that the device read from the caller's memory.
   };
   virtual Traffic traffic() const = 0;
 };

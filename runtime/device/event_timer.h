@@ -26,6 +26,9 @@ class EventTimer {
 
   // Records the time at which the work enqueued before the event is done.
   virtual absl::Status RecordEvent(size_t index) = 0;
+  // The same for the collectives that run beside the other work, of which one must have been enqueued in this
+  // run.
+  virtual absl::Status RecordExchangeEvent(size_t index) { return RecordEvent(index); }
   // Returns the time between two completed events. The second must not precede the first.
   virtual absl::StatusOr<double> SecondsBetween(size_t first, size_t second) const = 0;
   // Returns the delay that an event adds between two pieces of captured work.

@@ -39,6 +39,10 @@ struct StepTimes {
 };
 
 struct Profile {
+  // Set before a run: GPUs run exchanges beside other steps, as in runs without a profile, and a step's time
+  // begins when it has what it waits for. So times overlap, and show an ordinary run. Otherwise nothing else
+  // runs during an exchange, and its time is its own. Change it only between functions or profiles.
+  bool exchanges_beside = false;
   std::string function;
   int64_t runs = 0;
   double seconds_total = 0;  // Whole runs, including checks and copies of inputs.

@@ -8,6 +8,7 @@
 #ifndef SINTER_RUNTIME_DEVICE_STEP_H_
 #define SINTER_RUNTIME_DEVICE_STEP_H_
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 
@@ -48,6 +49,8 @@ struct StepContext {
   // For collectives (runtime/plan/collective.h).
   World* world = nullptr;   // Null if there are no other processes.
   LocalDevices local = {};  // The plan's devices in this process.
+  // SessionOptions::exchange_patience.
+  std::chrono::milliseconds exchange_patience{0};
   // Choices among algorithms of libraries (runtime/device/session_tuning.h); outlives all steps. Null if
   // there is no tuning.
   SessionTuning* tuning = nullptr;

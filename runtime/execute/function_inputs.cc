@@ -19,6 +19,9 @@ constexpr size_t kHostAlignment = 64;
 // Inputs up to this size are packed: a copy costs less than another driver call.
 constexpr size_t kPackedBytes = 16 << 10;
 
+// Copying these takes longer than waking the threads that launch.
+constexpr size_t kSideBySideBytes = 256 << 10;
+
 // Larger inputs get a staging buffer only when they need one.
 constexpr size_t kStagedBytes = 1 << 20;
 
@@ -101,6 +104,7 @@ void FunctionInputs::LayOut(uint32_t device, const std::vector<Hull>& hulls) {
     if (is_packed) layout.packed_bytes = layout.bytes;
   }
   layout.pieces.reserve(layout.single.size() + 1);
+  has_large_uploads_ = has_large_uploads_ || layout.bytes - layout.packed_bytes >= kSideBySideBytes;
   layout.staging_offset = staging_bytes_;
   staging_bytes_ += RoundUp(layout.packed_bytes, kHostAlignment);
 }
@@ -147,15 +151,23 @@ absl::Status FunctionInputs::Bind(std::span<const InputValue> values) {
     if (hull.bytes() > 0) std::memcpy(staging, data, hull.bytes());
     bound_[i] = staging - hull.begin;
   }
-  for (size_t d = 0; d < devices_.size(); ++d) {
-    if (devices_[d].bytes == 0) continue;
-    SINTER_RETURN_IF_ERROR(Upload(memory_->devices[d], devices_[d], values));
-  }
+  values_ = values;
   return absl::OkStatus();
 }
 
-absl::Status FunctionInputs::Upload(const DeviceBuffers& buffers, DeviceLayout& layout,
-                                    std::span<const InputValue> values) {
+absl::Status FunctionInputs::FinishUploads() {
+  absl::Status status;
+  for (uint32_t d = 0; d < devices_.size(); ++d) {
+    if (uploads(d)) status.Update(memory_->devices[d].runtime->FinishInputs());
+  }
+  values_ = {};
+  return status;
+}
+
+absl::Status FunctionInputs::Upload(uint32_t device) {
+  const std::span<const InputValue> values = values_;
+  const DeviceBuffers& buffers = memory_->devices[device];
+  DeviceLayout& layout = devices_[device];
   std::byte* const staging = memory_->staging + layout.staging_offset;
   for (const DeviceCopy& copy : layout.packed) {
     if (copy.hull.bytes() == 0) continue;

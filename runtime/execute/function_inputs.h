@@ -2,15 +2,17 @@
 //
 //   FunctionInputs inputs(plan, function, memory);
 //   size_t bytes = inputs.DeviceBytes(1);                    // For copies of the inputs on a GPU.
-//   SINTER_RETURN_IF_ERROR(inputs.Bind(values));             // At each run.
+//   SINTER_RETURN_IF_ERROR(inputs.Bind(values));             // At each run: what CPUs read.
+//   SINTER_RETURN_IF_ERROR(inputs.Upload(1));                // What device 1 reads.
 //   const std::byte* x = inputs.bound(0);                    // Address that CPUs read.
+//   SINTER_RETURN_IF_ERROR(inputs.FinishUploads());          // The caller's tensors may change.
 //
 // CPUs read the caller's memory in place. If that memory is unaligned or belongs to the session, it is first
 // copied to a staging buffer. The staging buffer of a large input is allocated when the input is copied for
 // the first time, which is rare. Other devices have copies at fixed addresses. Small inputs are packed in one
-// staging buffer and uploaded together; large inputs are uploaded separately. Uploads may overlap with the
-// previous run (DeviceRuntime::UploadInputs). Only the bytes between the first and the last byte that a
-// device reads are moved.
+// staging buffer and uploaded together; large inputs are uploaded separately, from the caller's memory if the
+// device reads it (PinnedHost). Uploads may overlap with the previous run (DeviceRuntime::UploadInputs). Only
+// the bytes between the first and the last byte that a device reads are moved.
 //
 // With several processes a caller may pass only the rows of an input that its devices read (Rows).
 #ifndef SINTER_RUNTIME_EXECUTE_FUNCTION_INPUTS_H_
@@ -67,8 +69,17 @@ class FunctionInputs {
   };
   std::optional<RowRange> Rows(size_t input) const;
 
-  // Copies the values to the places where steps read them. All values must be set. Errors: those of uploads.
+  // Copies the values to the places where CPUs read them. All values must be set; they are kept by reference
+  // until FinishUploads.
   absl::Status Bind(std::span<const InputValue> values);
+  // True if the device has copies of inputs.
+  bool uploads(uint32_t device) const { return devices_[device].bytes > 0; }
+  // True if a device has copies of so large inputs that their uploads should run side by side.
+  bool has_large_uploads() const { return has_large_uploads_; }
+  // Copies the values to a device. Several threads may serve different devices.
+  absl::Status Upload(uint32_t device);
+  // Waits until the caller's tensors may change.
+  absl::Status FinishUploads();
   // Address of the input's first byte in main memory, set by Bind. Valid only for inputs that CPUs read or
   // that are also outputs, and only for the bytes read.
   const std::byte* bound(size_t input) const { return bound_[input]; }
@@ -109,7 +120,6 @@ class FunctionInputs {
 
   std::vector<std::vector<Hull>> FindHulls(const fb::Function& table) const;
   void LayOut(uint32_t device, const std::vector<Hull>& hulls);
-  absl::Status Upload(const DeviceBuffers& buffers, DeviceLayout& layout, std::span<const InputValue> values);
 
   const SessionBuffers* memory_;
   absl::StatusOr<std::byte*> StagingOf(const HostInput& input) const;
@@ -119,6 +129,8 @@ class FunctionInputs {
   std::vector<size_t> row_bytes_, rows_;
   std::vector<DeviceLayout> devices_;
   size_t staging_bytes_ = 0;
+  bool has_large_uploads_ = false;
+  std::span<const InputValue> values_;  // Values of the current run.
   std::vector<const std::byte*> bound_;
 };
 

@@ -22,6 +22,19 @@ std::vector<bool> HostDevices(const SessionBuffers& memory) {
   return is_host;
 }
 
+// Waits for the collectives that end before this position of a launch; `wait` moves on from the first of
+// them.
+absl::Status WaitForCollectives(FunctionSteps& steps, std::span<const CollectiveWait> all, size_t& wait,
+                                size_t before) {
+  for (; wait < all.size() && all[wait].before == before; ++wait) {
+    absl::Status status = steps[all[wait].collective].step->Wait();
+    if (!status.ok()) return steps.AtStep(all[wait].collective, status);
+  }
+  return absl::OkStatus();
+}
+
+bool IsCollective(const LoadedStep& step) { return step.table->body_as_CollectiveStep() != nullptr; }
+
 }  // namespace
 
 // Loading --------------------------------------------------------------------------------------------------
@@ -133,14 +146,12 @@ absl::Status FunctionLaunches::RunCollective(LoadedLaunch& loaded) {
 }
 
 absl::Status FunctionLaunches::RunSteps(const LoadedLaunch& loaded) {
+  if (timers_ != nullptr && timers_->exchanges_beside()) return RunStepsWithTimersBeside(loaded);
   if (timers_ != nullptr) return RunStepsWithTimers(loaded);
   const std::span<const uint32_t> steps = loaded.launch.steps;
-  auto wait = loaded.waits.begin();
+  size_t wait = 0;
   for (size_t i = 0; i <= steps.size(); ++i) {
-    for (; wait != loaded.waits.end() && wait->before == i; ++wait) {
-      absl::Status status = steps_[wait->collective].step->Wait();
-      if (!status.ok()) return steps_.AtStep(wait->collective, status);
-    }
+    SINTER_RETURN_IF_ERROR(WaitForCollectives(steps_, loaded.waits, wait, i));
     if (i == steps.size()) break;
     if (absl::Status status = steps_.Run(steps[i]); !status.ok()) return steps_.AtStep(steps[i], status);
   }
@@ -169,6 +180,25 @@ absl::Status FunctionLaunches::RunStepsWithTimers(const LoadedLaunch& loaded) {
   return status.ok() ? status : steps_.AtLaunch(loaded.launch, status);
 }
 
+// The events of LaunchTimers::exchanges_beside: before each step's waits, after them, and after a collective.
+absl::Status FunctionLaunches::RunStepsWithTimersBeside(const LoadedLaunch& loaded) {
+  EventTimer& timer = timers_->TimerOf(loaded.launch.device);
+  const std::span<const uint32_t> steps = loaded.launch.steps;
+  const size_t before = FirstEvent(loaded), after_wait = before + steps.size() + 1,
+               after_exchange = after_wait + steps.size() + 1;
+  size_t wait = 0;
+  for (size_t i = 0; i <= steps.size(); ++i) {
+    absl::Status status = timer.RecordEvent(before + i);
+    SINTER_RETURN_IF_ERROR(WaitForCollectives(steps_, loaded.waits, wait, i));
+    if (i == steps.size()) return status.ok() ? status : steps_.AtLaunch(loaded.launch, status);
+    if (status.ok()) status = timer.RecordEvent(after_wait + i);
+    if (status.ok()) status = steps_.Run(steps[i]);
+    if (status.ok() && IsCollective(steps_[steps[i]])) status = timer.RecordExchangeEvent(after_exchange + i);
+    if (!status.ok()) return steps_.AtStep(steps[i], status);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status FunctionLaunches::RunCollectiveWithTimers(LoadedLaunch& loaded) {
   EventTimer& timer = timers_->TimerOf(loaded.launch.device);
   SINTER_RETURN_IF_ERROR(timer.RecordEvent(FirstEvent(loaded)));
@@ -189,6 +219,10 @@ absl::Status FunctionLaunches::RunLaunch(LoadedLaunch& loaded) {
 
 absl::Status FunctionLaunches::RunTask(const LaunchThreads::Task& task) {
   switch (task.kind) {
+    case LaunchThreads::Kind::kInputs:
+      // No exchange waits for this thread yet, so an error aborts nothing.
+      upload_errors_[task.index] = inputs_->Upload(static_cast<uint32_t>(task.index));
+      return absl::OkStatus();
     case LaunchThreads::Kind::kCapture:
       return CaptureLaunch(launches_[task.index]);
     case LaunchThreads::Kind::kLaunch:
@@ -201,10 +235,6 @@ absl::Status FunctionLaunches::RunTask(const LaunchThreads::Task& task) {
 
 // Capture
 // --------------------------------------------------------------------------------------------------
-
-std::unique_ptr<CapturedGraph>& FunctionLaunches::CaptureOf(LoadedLaunch& loaded) const {
-  return timers_ != nullptr ? loaded.captured_with_timers : loaded.captured;
-}
 
 absl::Status FunctionLaunches::CaptureLaunch(LoadedLaunch& loaded) {
   absl::StatusOr<std::unique_ptr<CapturedGraph>> captured =
@@ -280,9 +310,28 @@ absl::Status FunctionLaunches::GiveLaunch(size_t index) {
   return absl::OkStatus();
 }
 
+absl::Status FunctionLaunches::UploadInputs(FunctionInputs& inputs) {
+  inputs_ = &inputs;
+  const bool uses_threads = threads_ != nullptr && inputs.has_large_uploads();
+  upload_errors_.assign(steps_.memory().devices.size(), absl::OkStatus());
+  for (uint32_t d = 0; d < upload_errors_.size(); ++d) {
+    if (!inputs.uploads(d)) continue;
+    if (uses_threads && threads_->Has(d)) {
+      threads_->Post(d, {LaunchThreads::Kind::kInputs, d});
+    } else {
+      upload_errors_[d] = inputs.Upload(d);
+    }
+  }
+  if (uses_threads) SINTER_RETURN_IF_ERROR(threads_->Drain());
+  for (const absl::Status& status : upload_errors_) SINTER_RETURN_IF_ERROR(status);
+  return absl::OkStatus();
+}
+
 absl::Status FunctionLaunches::Run(bool has_run, LaunchTimers* timers) {
   timers_ = timers;
-  bool& has_captured = timers_ != nullptr ? has_captured_timers_ : has_captured_;
+  bool& has_captured = timers_ == nullptr            ? has_captured_
+                       : timers_->exchanges_beside() ? has_captured_beside_
+                                                     : has_captured_timers_;
   if (has_run && !has_captured) {
     const absl::Status status = CaptureAll();
     has_captured = status.ok();

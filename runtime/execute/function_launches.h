@@ -6,7 +6,7 @@
 //
 // Capture: on devices that capture (DeviceRuntime::Capture), launches of several steps or with collectives
 // are captured in the second run, because libraries initialise themselves in the first. Later runs replay the
-// capture. Runs with timers use a second capture, with events between the steps.
+// capture. Runs with timers use further captures, with events between the steps.
 //
 // If several non-CPU devices exchange data, each has a thread that launches its work
 // (runtime/execute/launch_threads.h).
@@ -38,6 +38,9 @@ class FunctionLaunches {
 
   absl::Status Load();
 
+  // Copies the inputs of a run to all devices: to each from its own thread if the inputs are large. Returns
+  // the first error.
+  absl::Status UploadInputs(FunctionInputs& inputs);
   // Runs all launches. Captures them first if the function has run before. `timers`: null, or made.
   absl::Status Run(bool has_run, LaunchTimers* timers);
   // Runs one of units() by itself.
@@ -60,7 +63,7 @@ class FunctionLaunches {
     bool may_capture = false, may_capture_with_timers = false;
     std::vector<CollectiveWait> waits;
     StepDependencies order;  // For a capture without collectives.
-    std::unique_ptr<CapturedGraph> captured, captured_with_timers;
+    std::unique_ptr<CapturedGraph> captured, captured_with_timers, captured_beside;
     // For a collective on CPUs: its implementation, and each member's operands.
     std::unique_ptr<HostCollective> collective;
     std::vector<void* const*> operands;
@@ -76,13 +79,17 @@ class FunctionLaunches {
   absl::Status RunSteps(const LoadedLaunch& launch);
   absl::Status RunStepsAsBranches(const LoadedLaunch& launch);
   absl::Status RunStepsWithTimers(const LoadedLaunch& launch);
+  absl::Status RunStepsWithTimersBeside(const LoadedLaunch& launch);
   absl::Status RunCollectiveWithTimers(LoadedLaunch& launch);
   absl::Status RunLaunch(LoadedLaunch& launch);
   absl::Status RunTask(const LaunchThreads::Task& task);
   absl::Status GiveLaunch(size_t index);
   absl::Status WaitForThreadsOf(const Launch& launch);
   absl::Status WaitForSourceOf(const Launch& launch);
-  std::unique_ptr<CapturedGraph>& CaptureOf(LoadedLaunch& launch) const;
+  std::unique_ptr<CapturedGraph>& CaptureOf(LoadedLaunch& loaded) const {
+    if (timers_ == nullptr) return loaded.captured;
+    return timers_->exchanges_beside() ? loaded.captured_beside : loaded.captured_with_timers;
+  }
   absl::Status CaptureLaunch(LoadedLaunch& launch);
   absl::Status CaptureAll();
   size_t FirstEvent(const LoadedLaunch& launch) const {
@@ -94,8 +101,10 @@ class FunctionLaunches {
   std::vector<LoadedLaunch> launches_;
   std::vector<Wait> last_waits_;
   std::vector<std::vector<uint32_t>> units_;
-  LaunchTimers* timers_ = nullptr;  // Those of the current run; null without a profile.
-  bool has_captured_ = false, has_captured_timers_ = false;
+  LaunchTimers* timers_ = nullptr;           // Those of the current run; null without a profile.
+  FunctionInputs* inputs_ = nullptr;         // Those of the current upload.
+  std::vector<absl::Status> upload_errors_;  // By device; of the current upload.
+  bool has_captured_ = false, has_captured_timers_ = false, has_captured_beside_ = false;
   bool is_all_host_ = true, has_device_collectives_ = false;
   // Null if the calling thread launches all work. The threads use all members above.
   std::unique_ptr<LaunchThreads> threads_;

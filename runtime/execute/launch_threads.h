@@ -29,10 +29,10 @@ namespace sinter {
 
 class LaunchThreads {
  public:
-  enum class Kind : uint8_t { kCapture, kLaunch, kStep };
+  enum class Kind : uint8_t { kInputs, kCapture, kLaunch, kStep };
   struct Task {
     Kind kind;
-    size_t index;  // Index of a launch or of a step.
+    size_t index;  // Index of a device, a launch or a step.
   };
 
   // Starts a thread for each device with `has_thread`. A failing thread calls `on_error` immediately, so that

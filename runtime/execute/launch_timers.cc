@@ -6,11 +6,13 @@
 
 namespace sinter::internal_session {
 
-absl::Status LaunchTimers::Make(const FunctionSteps& steps, const std::vector<const Launch*>& launches) {
+absl::Status LaunchTimers::Make(const FunctionSteps& steps, const std::vector<const Launch*>& launches,
+                                bool exchanges_beside) {
   std::vector<size_t> events(steps.memory().devices.size(), 1), first_events;
   for (const Launch* const launch : launches) {
     first_events.push_back(events[launch->device]);
-    events[launch->device] += (launch->is_collective ? 1 : launch->steps.size()) + 1;
+    const size_t of_launch = (launch->is_collective ? 1 : launch->steps.size()) + 1;
+    events[launch->device] += exchanges_beside ? 3 * of_launch : of_launch;
   }
   std::vector<std::unique_ptr<EventTimer>> made(events.size());
   for (uint32_t device = 0; device < events.size(); ++device) {
@@ -19,6 +21,7 @@ absl::Status LaunchTimers::Make(const FunctionSteps& steps, const std::vector<co
   }
   event_timers_ = std::move(made);
   first_marks_ = std::move(first_events);
+  exchanges_beside_ = exchanges_beside;
   return absl::OkStatus();
 }
 

@@ -157,6 +157,7 @@ absl::Status LoadedFunction::Prepare(std::span<const InputValue> inputs) {
   ++memory_->runs;
   if (steps_.exchanges()) ++memory_->exchanging_runs;
   SINTER_RETURN_IF_ERROR(inputs_.Bind(inputs));
+  SINTER_RETURN_IF_ERROR(launches_.UploadInputs(inputs_));
   steps_.SetInputs();
   if (memory_->poison) SINTER_RETURN_IF_ERROR(FillArenas());
   pool_->BindCallingThread();
@@ -167,12 +168,20 @@ absl::Status LoadedFunction::Prepare(std::span<const InputValue> inputs) {
 absl::Status LoadedFunction::Run(std::span<const InputValue> inputs, Profile* profile) {
   const auto start = std::chrono::steady_clock::now();
   SINTER_RETURN_IF_ERROR(memory_->given_up);
-  if (absl::Status status = Prepare(inputs); !status.ok()) return memory_->GiveUp(status);
+  if (absl::Status status = Prepare(inputs); !status.ok()) {
+    inputs_.FinishUploads().IgnoreError();
+    return memory_->GiveUp(status);
+  }
   steps_.ForgetWritten();
-  const absl::Status status = profile == nullptr ? launches_.Run(has_run_, /*timers=*/nullptr)
-                                                 : profiled_.Run(info_, has_run_, profile);
+  absl::Status status = profile == nullptr ? launches_.Run(has_run_, /*timers=*/nullptr)
+                                           : profiled_.Run(info_, has_run_, profile);
+  const bool is_launched = status.ok();
+  // Before the wait for the inputs, which may come after a failed exchange.
+  if (!is_launched && launches_.has_device_collectives()) launches_.Abort(status);
+  const absl::Status finished = inputs_.FinishUploads();
+  if (is_launched) status = finished;
   if (!status.ok()) {
-    if (launches_.has_device_collectives()) launches_.Abort(status);
+    if (is_launched && launches_.has_device_collectives()) launches_.Abort(status);
     if (steps_.has_written()) memory_->in_doubt.Add(info_.name, steps_.written(), *plan_);
     return memory_->GiveUp(status);
   }

@@ -46,10 +46,44 @@ absl::Status ProfiledRun::RunOneByOne(Profile* profile) {
 }
 
 absl::Status ProfiledRun::RunWithTimers(Profile* profile) {
-  if (!timers_.is_made()) SINTER_RETURN_IF_ERROR(timers_.Make(steps_, launches_.launches()));
-  SINTER_RETURN_IF_ERROR(launches_.Run(/*has_run=*/true, &timers_));
+  LaunchTimers& timers = profile->exchanges_beside ? timers_beside_ : timers_;
+  if (!timers.is_made()) {
+    SINTER_RETURN_IF_ERROR(timers.Make(steps_, launches_.launches(), profile->exchanges_beside));
+  }
+  SINTER_RETURN_IF_ERROR(launches_.Run(/*has_run=*/true, &timers));
   SINTER_RETURN_IF_ERROR(launches_.Synchronize());
-  return ReadTimers(profile);
+  return profile->exchanges_beside ? ReadTimersBeside(profile) : ReadTimers(profile);
+}
+
+// A collective begins when its inputs are there and the collective before has ended.
+absl::Status ProfiledRun::ReadTimersBeside(Profile* profile) const {
+  const std::vector<const Launch*> launches = launches_.launches();
+  for (size_t number = 0; number < launches.size(); ++number) {
+    const Launch& launch = *launches[number];
+    if (launch.steps.empty()) continue;
+    const std::span<const uint32_t> steps = launch.steps;
+    const EventTimer& timer = timers_beside_.TimerOf(launch.device);
+    profile->seconds_per_event = std::max(profile->seconds_per_event, timer.SecondsPerEvent());
+    const size_t before = timers_beside_.FirstEvent(number);
+    if (launch.is_collective) {
+      SINTER_ASSIGN_OR_RETURN(const double begin, timer.SecondsBetween(0, before));
+      SINTER_ASSIGN_OR_RETURN(const double seconds, timer.SecondsBetween(before, before + 1));
+      AddTime(steps, begin, seconds, profile);
+      continue;
+    }
+    const size_t after_wait = before + steps.size() + 1, after_exchange = after_wait + steps.size() + 1;
+    double last_exchange = 0;
+    for (size_t i = 0; i < steps.size(); ++i) {
+      const bool is_exchange = steps_[steps[i]].table->body_as_CollectiveStep() != nullptr;
+      absl::StatusOr<double> begin = timer.SecondsBetween(0, after_wait + i);
+      absl::StatusOr<double> end = timer.SecondsBetween(0, is_exchange ? after_exchange + i : before + i + 1);
+      if (!begin.ok()) return steps_.AtStep(steps[i], begin.status());
+      if (!end.ok()) return steps_.AtStep(steps[i], end.status());
+      if (is_exchange) *begin = std::max(*begin, std::exchange(last_exchange, *end));
+      AddTime(steps.subspan(i, 1), *begin, std::max(0.0, *end - *begin), profile);
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ProfiledRun::ReadTimers(Profile* profile) const {
@@ -91,7 +125,9 @@ void ProfiledRun::AddRun(Clock::time_point start, Profile* profile) {
 
 void ProfiledRun::Prepare(const FunctionInfo& info, Profile* profile) const {
   if (profile->function == info.name && profile->steps.size() == steps_.num_here()) return;
+  const bool exchanges_beside = profile->exchanges_beside;
   *profile = Profile();
+  profile->exchanges_beside = exchanges_beside;
   profile->function = info.name;
   for (size_t i = 0; i < steps_.size(); ++i) {
     const LoadedStep& step = steps_[i];

@@ -38,11 +38,12 @@ class ProfiledRun {
   absl::Status RunOneByOne(Profile* profile);
   absl::Status RunWithTimers(Profile* profile);
   absl::Status ReadTimers(Profile* profile) const;
+  absl::Status ReadTimersBeside(Profile* profile) const;
   void AddTime(std::span<const uint32_t> steps, double begin, double seconds, Profile* profile) const;
 
   const FunctionSteps& steps_;
   FunctionLaunches& launches_;
-  LaunchTimers timers_;  // Made in the first run with events.
+  LaunchTimers timers_, timers_beside_;  // Each made in the first run with its events.
 };
 
 }  // namespace sinter::internal_session

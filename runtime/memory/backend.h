@@ -44,6 +44,9 @@ class Backend {
   virtual absl::Status Describe(DeviceInfo& info) const = 0;
   // Raw memory of a device, for allocators. Errors: those of Check.
   virtual absl::StatusOr<std::unique_ptr<DeviceMemory>> MakeMemory(Device device) const = 0;
+  // Main memory that the kind's devices copy from and to by themselves. Null: no memory is better for them
+  // than any other.
+  virtual absl::StatusOr<std::unique_ptr<DeviceMemory>> MakePinnedMemory() const { return nullptr; }
   // Drives a device that has passed Check. `allocator` is the device's, and outlives the runtime.
   virtual absl::StatusOr<std::unique_ptr<DeviceRuntime>> MakeRuntime(Device device,
                                                                      CachingAllocator* allocator,

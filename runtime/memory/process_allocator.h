@@ -29,6 +29,15 @@ namespace sinter {
 // or a build without CUDA.
 absl::StatusOr<CachingAllocator*> ProcessAllocator(Device device = Device::Cpu());
 
+// Main memory that the device copies from without a copy by the CPU: page-locked memory for a GPU, and
+// ProcessAllocator() for a device that gains nothing by it. For inputs that are large or change at every run:
+//   SINTER_ASSIGN_OR_RETURN(CachingAllocator * pinned, PinnedHost(Device::Gpu(0)));
+//   SINTER_ASSIGN_OR_RETURN(HostTensor x, HostTensor::Empty(DType::kF32, {256, 3, 224, 224}, *pinned));
+// Devices of one kind share one allocator, which is never destroyed. Locked memory is unavailable to all
+// other programs of the machine. Errors: those of CheckDevice (runtime/memory/device_info.h) and of a bad
+// limit.
+absl::StatusOr<CachingAllocator*> PinnedHost(Device device);
+
 // Null if ProcessAllocator has not been called for `device`.
 CachingAllocator* FindProcessAllocator(Device device);
 

@@ -1,10 +1,11 @@
-// How this process was started: by mpirun, by srun, or alone; and whether MPI has the ranks that were started.
+// How this process was started: by mpirun, by srun, or alone; and whether MPI has the ranks that were
+// started.
 //
 //   const Launch launch = Launch::FromEnvironment();          // Before MPI begins, which sets variables.
 //   SINTER_RETURN_IF_ERROR(launch.CheckSize(size_of_the_world));
 //
-// srun starts tasks of which MPI learns nothing unless it has a plugin for this MPI: each task is then a world
-// of one rank, and all of them train alone. mpirun of another MPI library does the same.
+// srun starts tasks of which MPI learns nothing unless it has a plugin for this MPI: each task is then a
+// world of one rank, and all of them train alone. mpirun of another MPI library does the same.
 #ifndef SINTER_RUNTIME_MPI_LAUNCH_H_
 #define SINTER_RUNTIME_MPI_LAUNCH_H_
 
@@ -29,8 +30,8 @@ struct Launch {
   // The same with other variables; `get` returns "" for one that is not set.
   static Launch From(const std::function<std::string(const char* name)>& get);
 
-  // FailedPrecondition if MPI's world has another size than the launch. Tasks of srun alone count only without
-  // mpirun, whose daemons are tasks of a step of their own.
+  // FailedPrecondition if MPI's world has another size than the launch. Tasks of srun alone count only
+  // without mpirun, whose daemons are tasks of a step of their own.
   absl::Status CheckSize(int world_size) const;
 };
 

@@ -56,8 +56,9 @@ class MpiWorld : public World {
   // Makes the world; only one may exist at a time. A program that mpirun did not start has a world of one
   // rank. FailedPrecondition if a world exists, MPI has ended, MPI was initialized without
   // MPI_THREAD_SERIALIZED, or MPI's world has another size than mpirun or the step of srun that started the
-  // program: srun without `--mpi=pmix` would make a world of one rank of each task. InvalidArgument for bad options. Unavailable if MPI fails. Then end the process:
-  // the other ranks wait until mpirun sees that it has ended.
+  // program: srun without `--mpi=pmix` would make a world of one rank of each task. InvalidArgument for bad
+  // options. Unavailable if MPI fails. Then end the process: the other ranks wait until mpirun sees that it
+  // has ended.
   static absl::StatusOr<std::unique_ptr<MpiWorld>> Create(const MpiWorldOptions& options = {});
   ~MpiWorld() override;
 

@@ -12,9 +12,11 @@
 //   for (...) SINTER_RETURN_IF_ERROR(train.Run());
 //
 // Run reads inputs in place if they start at a multiple of 64 bytes, as owning HostTensors do; it copies
-// other inputs first. Outputs are views of the session's memory. They are valid until the next run of any
-// function and no longer than the session; Clone() keeps one. Variables live in the session and start with
-// their initial values.
+// other inputs first. A GPU copies inputs beside the previous run; from page-locked memory (PinnedHost, or
+// any other) without a copy by the CPU. Inputs may change or be freed when Run returns: it waits for copies
+// from page-locked memory. Outputs are views of the session's memory. They are valid until the next run of
+// any function and no longer than the session; Clone() keeps one. Variables live in the session and start
+// with their initial values.
 //
 // One thread, the caller of Run, drives all devices of a plan. On a GPU, Run returns after it has enqueued
 // the work; the next call that waits for the work reports its errors. GPU outputs stay on the device. The
@@ -60,6 +62,7 @@
 #ifndef SINTER_RUNTIME_SESSION_SESSION_H_
 #define SINTER_RUNTIME_SESSION_SESSION_H_
 
+#include <chrono>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -120,6 +123,11 @@ struct SessionOptions {
   // The processes that run the plan together (runtime/world/world.h), each with its share of the devices.
   // Must outlive the session. Null: this process runs all devices.
   World* world = nullptr;
+  // Longest time of one exchange between GPUs, from when a thread begins to wait for its GPU. Then the
+  // session fails with Unavailable, which names the rank, the exchange and its line; so does a session whose
+  // other ranks are alive and stuck. At least a second, or 0: no limit, and no marks for it on the GPUs.
+  // Exchanges between CPUs have MpiWorldOptions::patience.
+  std::chrono::milliseconds exchange_patience = std::chrono::hours(1);
   CpuMatmuls cpu_matmuls = CpuMatmuls::kSameBits;
   // How GPU algorithms for matmuls and convolutions are chosen, and the file that keeps the choice
   // (runtime/device/tuning.h).

@@ -73,10 +73,20 @@ absl::StatusOr<HostTensor> HostTensor::Describe(DType dtype, std::vector<int64_t
 }
 
 absl::StatusOr<HostTensor> HostTensor::Empty(DType dtype, std::vector<int64_t> shape) {
+  SINTER_ASSIGN_OR_RETURN(CachingAllocator* const memory, ProcessAllocator());
+  return Empty(dtype, std::move(shape), *memory);
+}
+
+absl::StatusOr<HostTensor> HostTensor::Empty(DType dtype, std::vector<int64_t> shape,
+                                             CachingAllocator& memory) {
   SINTER_ASSIGN_OR_RETURN(HostTensor tensor, Describe(dtype, std::move(shape)));
-  SINTER_ASSIGN_OR_RETURN(CachingAllocator* const allocator, ProcessAllocator());
-  SINTER_ASSIGN_OR_RETURN(
-      tensor.owned_, allocator->Allocate(tensor.num_bytes(), absl::StrCat("tensor ", tensor.ToString())));
+  if (!memory.device().is_host()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(tensor.ToString(), " is in main memory, and the allocator has memory of ",
+                     memory.device().ToString(), ": use PinnedHost(", memory.device().ToString(), ")"));
+  }
+  SINTER_ASSIGN_OR_RETURN(tensor.owned_,
+                          memory.Allocate(tensor.num_bytes(), absl::StrCat("tensor ", tensor.ToString())));
   tensor.is_owning_ = true;
   tensor.data_ = tensor.num_elements_ > 0 ? tensor.owned_.ptr() : nowhere;
   return tensor;

@@ -91,6 +91,10 @@ class HostTensor {
   // the environment; ResourceExhausted if memory or the limit is too small, with the allocator's list of its
   // largest users.
   static absl::StatusOr<HostTensor> Empty(DType dtype, std::vector<int64_t> shape);
+  // The same in memory of this allocator, such as PinnedHost(Device::Gpu(0)): a GPU copies inputs from there
+  // without a copy by the CPU. The allocator must outlive the tensor. InvalidArgument also if its memory is
+  // no main memory.
+  static absl::StatusOr<HostTensor> Empty(DType dtype, std::vector<int64_t> shape, CachingAllocator& memory);
   static absl::StatusOr<HostTensor> Zeros(DType dtype, std::vector<int64_t> shape);
   // Makes an owning copy of `values`, in row-major order. InvalidArgument if their number does not match the
   // shape.

@@ -1,6 +1,6 @@
 // Checks that the processes of a world make before they run a plan or exchange variables together.
 //
-//   SINTER_RETURN_IF_ERROR(AgreeOnPlan(world, plan));              // All ranks have the same plan and library.
+//   SINTER_RETURN_IF_ERROR(AgreeOnPlan(world, plan));              // All have the same plan and library.
 //   SINTER_RETURN_IF_ERROR(AgreeOnStatus(world, status));          // No rank has failed since.
 //   SINTER_RETURN_IF_ERROR(AgreeOnCall(world, 1, "saving a checkpoint", status));
 //

@@ -451,6 +451,7 @@ absl::StatusOr<std::unique_ptr<EventTimer>> FakeGpu::MakeEventTimer(size_t event
 }
 
 absl::Status FakeGpus::Fault(Device device, const char* call) {
+  if (on_call != nullptr) on_call(device, call);
   if (calls_left_ == 0 || --calls_left_ > 0) return absl::OkStatus();
   failed_call_ = absl::StrCat(call, " of ", device.ToString());
   return absl::InternalError("the call fails, as a test wants it");

@@ -186,6 +186,8 @@ class FakeGpus {
   FakeGpu& operator[](Device device) const { return *gpus_.at(device); }
   CachingAllocator& allocator(int32_t index) { return *allocators_.at(Device::Gpu(index)); }
 
+  // Called at the begin of each call that may fail, with the GPU and the call's name; from any thread.
+  std::function<void(Device device, const char* call)> on_call;
   // Makes the call with this number, counted over all GPUs, fail once.
   void FailCall(int number) { calls_left_ = number; }
   // E.g. "Upload of gpu:1". Empty if no call has failed yet.

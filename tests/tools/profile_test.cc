@@ -1,4 +1,5 @@
 // Measurements and output of `sinter profile`, on the CPU and on fake GPUs.
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -120,6 +121,24 @@ TEST(ChromeTraceTest, IsTheLastRunOfEachDevice) {
   EXPECT_EQ(step["args"]["bound"], "compute");
   EXPECT_EQ(step["args"]["lines"], "net.cc:12 Linear(4)");
   EXPECT_FALSE(events[6]["args"].contains("bound"));
+}
+
+TEST(ChromeTraceTest, ExchangesHaveARowOfTheirOwnForEachRank) {
+  FunctionProfile profile = Example();
+  profile.devices = {Device::Gpu(0), Device::Gpu(1)};
+  profile.ranks = {0, 1};
+  profile.steps = {Step("kernel", "kernel add", 50, 2, 25), Step("collective", "all_reduce", 100, 20, 0)};
+  profile.steps[1].is_exchange = true;
+  const auto trace = nlohmann::json::parse(tools::ChromeTrace(profile));
+  std::map<int, std::string> names;
+  std::map<std::string, int> rows;
+  for (const auto& event : trace["traceEvents"]) {
+    if (event["name"] == "thread_name") names[event["tid"]] = event["args"]["name"];
+    if (event["ph"] == "X") rows[event["name"]] = event["tid"];
+  }
+  EXPECT_EQ(names, (std::map<int, std::string>{
+                       {0, "rank 0, gpu:0"}, {1, "rank 1, gpu:1"}, {2, "rank 0, gpu:0, exchanges"}}));
+  EXPECT_EQ(rows, (std::map<std::string, int>{{"kernel add", 0}, {"all_reduce", 2}}));
 }
 
 // A plan of an n x n matmul and a copy of its result, with their bytes and floating-point operations.

@@ -39,7 +39,7 @@ struct ExplainedExchange {
   std::vector<std::string> devices;                   // The members, if no axes name them.
   int64_t ranks = 0;                                  // Members that exchange with each other.
   std::vector<std::string> tensors;                   // Types of what a rank gives: "f32[768]".
-  uint64_t bytes = 0;                                 // Of these tensors.
+  uint64_t bytes = 0;                                 // Bytes of these tensors.
   std::vector<uint32_t> steps;                        // Indices of the function's steps: one for each time.
   std::vector<std::string> lines;                     // The user's lines.
   std::string because;                                // Empty if the plan has no reason.
@@ -50,7 +50,7 @@ struct ExplainedExchange {
 
 struct ExplainedVariable {
   std::string name, type, line;
-  std::vector<std::string> axes;  // That cut it.
+  std::vector<std::string> axes;  // Axes that cut it.
   uint64_t bytes = 0, part_bytes = 0;
 };
 
@@ -62,8 +62,8 @@ struct Explanation {
   std::vector<ExplainedExchange> exchanges;
   std::vector<ExplainedVariable> cut_variables;
   int whole_variables = 0;
-  uint64_t whole_bytes = 0;               // Of the whole variables.
-  std::vector<std::string> stayed_whole;  // What stayed whole though ranks could share it, and why.
+  uint64_t whole_bytes = 0;               // Bytes of the whole variables.
+  std::vector<std::string> stayed_whole;  // Values that ranks could share and do not, and why.
   std::vector<std::string> notes;         // Functions without times, with the reason.
 };
 

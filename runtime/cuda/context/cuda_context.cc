@@ -1,9 +1,11 @@
 #include "sinter/runtime/cuda/context/cuda_context.h"
 
 #include <chrono>
+#include <optional>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "sinter/runtime/cuda/context/exchange_progress.h"
 #include "sinter/runtime/cuda/context/exchange_watch.h"
 #include "sinter/runtime/host/load_times.h"
 #include "sinter/runtime/host/status.h"
@@ -18,35 +20,6 @@ constexpr std::chrono::milliseconds kCheckPause(5);
 // Time limit for work that is pending when the communicators are aborted. Such work ends soon and uses memory
 // until then.
 constexpr std::chrono::seconds kAbortLimit(5);
-
-// Polls until the work ends. `query` returns cudaErrorNotReady while the work runs, then its result.
-// `is_left` is set if the work has not ended and the wait is given up.
-template <typename Query>
-absl::Status Poll(ExchangeWatch& watch, std::string_view what, bool& is_left, Query&& query) {
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point checked = Clock::now(), failed;
-  absl::Status failure;
-  for (int spins = 0;; ++spins) {
-    const cudaError_t code = query();
-    if (code != cudaErrorNotReady) {
-      // Aborted work ends like completed work, but has computed nothing.
-      if (failure.ok()) failure = watch.aborted();
-      return failure.ok() ? CudaStatus(code, what) : failure;
-    }
-    if (spins < kSpins) continue;
-    std::this_thread::sleep_for(kPause);
-    const Clock::time_point now = Clock::now();
-    is_left = !failure.ok() && now - failed > kAbortLimit;
-    if (is_left) return failure;
-    if (!failure.ok() || now - checked < kCheckPause) continue;
-    checked = now;
-    const absl::Status status = watch.Check();
-    if (status.ok()) continue;
-    failure =
-        absl::Status(status.code(), absl::StrCat("could not ", std::string(what), ": ", status.message()));
-    failed = now;
-  }
-}
 
 // Queries an algorithm for an arbitrary matmul, which is never run.
 void AskCublasOnce(const CublasHandle& cublas) {
@@ -100,14 +73,59 @@ CudaContext::~CudaContext() {
   for (CudaStream* stream : {&input_stream_, &collective_stream_, &stream_}) stream->reset();
 }
 
-absl::Status CudaContext::WaitFor(cudaEvent_t event, std::string_view what) const {
-  if (watch_ == nullptr) return CudaStatus(cudaEventSynchronize(event), what);
-  return Poll(*watch_, what, may_still_work_, [&] { return cudaEventQuery(event); });
+void CudaContext::set_progress(std::unique_ptr<ExchangeProgress> progress,
+                               std::chrono::milliseconds patience) {
+  progress_ = std::move(progress);
+  patience_ = patience;
 }
 
-absl::Status CudaContext::WaitForStream(std::string_view what) const {
-  if (watch_ == nullptr) return CudaStatus(cudaStreamSynchronize(stream()), what);
-  return Poll(*watch_, what, may_still_work_, [&] { return cudaStreamQuery(stream()); });
+absl::Status CudaContext::Poll(std::string_view what, const std::function<cudaError_t()>& query) const {
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point checked = Clock::now(), failed;
+  std::optional<ExchangeDeadline> deadline;
+  if (progress_ != nullptr) deadline.emplace(*progress_, patience_);
+  absl::Status failure;
+  for (int spins = 0;; ++spins) {
+    const cudaError_t code = query();
+    if (code != cudaErrorNotReady) {
+      // Aborted work ends like completed work, but has computed nothing.
+      if (failure.ok()) failure = watch_->aborted();
+      return failure.ok() ? CudaStatus(code, what) : failure;
+    }
+    if (spins < kSpins) continue;
+    std::this_thread::sleep_for(kPause);
+    const Clock::time_point now = Clock::now();
+    // After a given-up wait an aborted exchange may still write to its buffers.
+    may_still_work_ = !failure.ok() && now - failed > kAbortLimit;
+    if (may_still_work_) return failure;
+    if (!failure.ok() || now - checked < kCheckPause) continue;
+    checked = now;
+    absl::Status status = watch_->Check();
+    if (status.ok() && deadline.has_value()) {
+      status = deadline->Check();
+      if (!status.ok()) watch_->Abort(status);
+    }
+    if (status.ok()) continue;
+    failure =
+        absl::Status(status.code(), absl::StrCat("could not ", std::string(what), ": ", status.message()));
+    failed = now;
+  }
+}
+
+absl::Status CudaContext::WaitFor(cudaEvent_t event, std::string_view what) const {
+  if (watch_ == nullptr) return CudaStatus(cudaEventSynchronize(event), what);
+  return Poll(what, [&] { return cudaEventQuery(event); });
+}
+
+absl::Status CudaContext::WaitForWorkOf(cudaStream_t stream, std::string_view what) const {
+  if (watch_ == nullptr) return CudaStatus(cudaStreamSynchronize(stream), what);
+  return Poll(what, [&] { return cudaStreamQuery(stream); });
+}
+
+absl::Status CudaContext::WaitForStream(std::string_view what) const { return WaitForWorkOf(stream(), what); }
+
+absl::Status CudaContext::WaitForInputs(std::string_view what) const {
+  return WaitForWorkOf(input_stream(), what);
 }
 
 absl::StatusOr<CublasHandle> CudaContext::MakeCublasHandle() const {

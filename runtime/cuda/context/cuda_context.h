@@ -12,6 +12,7 @@
 #ifndef SINTER_RUNTIME_CUDA_CONTEXT_CUDA_CONTEXT_H_
 #define SINTER_RUNTIME_CUDA_CONTEXT_CUDA_CONTEXT_H_
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string_view>
@@ -29,6 +30,7 @@
 namespace sinter {
 
 class CudnnSession;
+class ExchangeProgress;
 class ExchangeWatch;
 class LoadTimes;
 class NcclCommunicators;
@@ -64,6 +66,11 @@ class CudaContext {
   }
   NcclCommunicators* communicators() const { return communicators_.get(); }
 
+  // A wait breaks off if an exchange takes longer than `patience`, which is above 0.
+  void set_progress(std::unique_ptr<ExchangeProgress> progress, std::chrono::milliseconds patience);
+  // Null if exchanges have no time limit.
+  ExchangeProgress* progress() const { return progress_.get(); }
+
   // Null if no tuning data is available.
   void set_tuning(SessionTuning* tuning) { tuning_ = tuning; }
   SessionTuning* tuning() const { return tuning_; }
@@ -84,6 +91,8 @@ class CudaContext {
   // a communicator, if any, because the GPU may then never finish.
   absl::Status WaitFor(cudaEvent_t event, std::string_view what) const;
   absl::Status WaitForStream(std::string_view what) const;
+  // The same for all work on input_stream().
+  absl::Status WaitForInputs(std::string_view what) const;
   // True if the last wait gave up: an aborted exchange is still running and may write to its buffers.
   bool may_still_work() const { return may_still_work_; }
 
@@ -105,6 +114,9 @@ class CudaContext {
  private:
   CudaContext(CudaDeviceInfo info, CachingAllocator* allocator);
   absl::StatusOr<CublasHandle> MakeCublasHandle() const;
+  absl::Status WaitForWorkOf(cudaStream_t stream, std::string_view what) const;
+  // Polls until the work ends. `query` returns cudaErrorNotReady while the work runs, then its result.
+  absl::Status Poll(std::string_view what, const std::function<cudaError_t()>& query) const;
 
   CudaDeviceInfo info_;
   CachingAllocator* allocator_;
@@ -119,6 +131,8 @@ class CudaContext {
   std::vector<std::thread> preparing_;
   std::shared_ptr<NcclCommunicators> communicators_;
   ExchangeWatch* watch_ = nullptr;
+  std::unique_ptr<ExchangeProgress> progress_;
+  std::chrono::milliseconds patience_{0};
   mutable bool may_still_work_ = false;
 };
 

@@ -35,16 +35,9 @@ class CudaEventTimer : public EventTimer {
     return absl::OkStatus();
   }
 
-  absl::Status RecordEvent(size_t index) override {
-    const CudaDeviceScope on(context_.index());
-    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-    SINTER_RETURN_IF_ERROR(
-        CudaStatus(cudaStreamIsCapturing(context_.stream(), &capture), "ask whether steps are captured"));
-    // In a capture, a plain event becomes an edge of the graph; an external event becomes a node.
-    const unsigned flags =
-        capture == cudaStreamCaptureStatusNone ? cudaEventRecordDefault : cudaEventRecordExternal;
-    return CudaStatus(cudaEventRecordWithFlags(events_[index].get(), context_.stream(), flags),
-                      "record an event");
+  absl::Status RecordEvent(size_t index) override { return RecordOn(context_.stream(), index); }
+  absl::Status RecordExchangeEvent(size_t index) override {
+    return RecordOn(context_.collective_stream(), index);
   }
 
   absl::StatusOr<double> SecondsBetween(size_t first, size_t second) const override {
@@ -53,6 +46,17 @@ class CudaEventTimer : public EventTimer {
   double SecondsPerEvent() const override { return seconds_per_event_; }
 
  private:
+  absl::Status RecordOn(cudaStream_t stream, size_t index) {
+    const CudaDeviceScope on(context_.index());
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    SINTER_RETURN_IF_ERROR(
+        CudaStatus(cudaStreamIsCapturing(stream, &capture), "ask whether steps are captured"));
+    // In a capture, a plain event becomes an edge of the graph; an external event becomes a node.
+    const unsigned flags =
+        capture == cudaStreamCaptureStatusNone ? cudaEventRecordDefault : cudaEventRecordExternal;
+    return CudaStatus(cudaEventRecordWithFlags(events_[index].get(), stream, flags), "record an event");
+  }
+
   const CudaContext& context_;
   const double seconds_per_event_;
   std::vector<CudaEvent> events_;

@@ -15,6 +15,8 @@ class ExchangeWatch {
   virtual absl::Status Check() = 0;
   // The error that exchanges were aborted for; OK if none were.
   virtual absl::Status aborted() const = 0;
+  // Ends all exchanges under way. Only the first reason is kept.
+  virtual void Abort(const absl::Status& reason) = 0;
 };
 
 }  // namespace sinter

@@ -124,6 +124,22 @@ absl::StatusOr<std::unique_ptr<DeviceMemory>> MakePinnedMemory() {
   return std::make_unique<PinnedMemory>();
 }
 
+bool IsPinned(const void* data, size_t bytes) {
+  if (bytes == 0) return false;
+  const auto* const first = static_cast<const std::byte*>(data);
+  // A caller may have locked a part of the memory alone.
+  for (const std::byte* at : {first, first + bytes - 1}) {
+    cudaPointerAttributes attributes = {};
+    if (cudaPointerGetAttributes(&attributes, at) != cudaSuccess) {
+      // A failed GPU fails the following copy too, which reports it.
+      (void)cudaGetLastError();
+      return false;
+    }
+    if (attributes.type != cudaMemoryTypeHost) return false;
+  }
+  return true;
+}
+
 CudaDriverCalls CountCudaDriverCalls() { return {allocations.load(), frees.load(), failed_frees.load()}; }
 
 }  // namespace sinter

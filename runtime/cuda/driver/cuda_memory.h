@@ -9,6 +9,7 @@
 #ifndef SINTER_RUNTIME_CUDA_DRIVER_CUDA_MEMORY_H_
 #define SINTER_RUNTIME_CUDA_DRIVER_CUDA_MEMORY_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 
@@ -25,9 +26,12 @@ inline StreamId StreamOf(void* stream) { return reinterpret_cast<StreamId>(strea
 absl::StatusOr<std::unique_ptr<DeviceMemory>> MakeCudaMemory(int index);
 
 // Returns a source of page-locked main memory; its device is cpu:0. FailedPrecondition if there is no GPU.
-// Locked memory is unavailable to all other programs of the machine, so use it for staging buffers, not for
-// data.
+// Locked memory is unavailable to all other programs of the machine, so use it for staging buffers and inputs
+// alone.
 absl::StatusOr<std::unique_ptr<DeviceMemory>> MakePinnedMemory();
+
+// True if the bytes are page-locked main memory, of whatever owner: a GPU then copies from it by itself.
+bool IsPinned(const void* data, size_t bytes);
 
 // Successful calls of cudaMalloc, cudaHostAlloc, cudaFree and cudaFreeHost by this program so far, and failed
 // frees. A steady state makes no calls. A lost GPU (lost_gpus.h) frees nothing: its memory, and memory pinned

@@ -132,7 +132,7 @@ absl::Status NcclCommunicator::Issue(
       status.Update(nccl.Check(nccl.GroupEnd(), "give its work to a GPU"));
     }
   }
-  if (status.ok()) return all_->WaitUntilReady(*this, operation);
+  if (status.ok()) return all_->WaitUntilReady(*this, operation, all_->patience_);
   status = WithName(status, operation, name_);
   all_->Abort(status);
   return status;
@@ -152,7 +152,8 @@ struct NcclCommunicators::Ending {
 };
 
 absl::StatusOr<std::unique_ptr<NcclCommunicators>> NcclCommunicators::Connect(
-    const fb::Plan& plan, const std::vector<PlanGpu>& gpus, const LocalDevices& local, World* world) {
+    const fb::Plan& plan, const std::vector<PlanGpu>& gpus, const LocalDevices& local, World* world,
+    std::chrono::milliseconds patience) {
   const std::vector<std::vector<uint32_t>> groups = GroupsOf(plan);
   const absl::StatusOr<const Nccl*> nccl = LoadNccl();
   const int own_rank = world == nullptr ? 0 : world->rank();
@@ -166,7 +167,7 @@ absl::StatusOr<std::unique_ptr<NcclCommunicators>> NcclCommunicators::Connect(
   }
   SINTER_ASSIGN_OR_RETURN(const std::vector<std::vector<GroupId>> ids,
                           GatherIds(world, std::move(own), status));
-  std::unique_ptr<NcclCommunicators> made(new NcclCommunicators(**nccl, world));
+  std::unique_ptr<NcclCommunicators> made(new NcclCommunicators(**nccl, world, patience));
   // All processes connect the groups that they have in common in one order, that of the program's exchanges.
   for (const std::vector<uint32_t>& group : groups) {
     const std::vector<GroupId>& of_first = ids[static_cast<size_t>(local.RankOf(group.front()))];
@@ -220,7 +221,7 @@ absl::Status NcclCommunicators::MakeGroup(const fb::Plan& plan, const std::vecto
 }
 
 absl::Status NcclCommunicators::WaitUntilReady(NcclCommunicator& member, std::string_view operation,
-                                               std::optional<std::chrono::seconds> limit) {
+                                               std::chrono::milliseconds limit) {
   const Clock::time_point start = Clock::now();
   Clock::time_point asked = start;
   bool in_progress = true;
@@ -232,9 +233,9 @@ absl::Status NcclCommunicators::WaitUntilReady(NcclCommunicator& member, std::st
       asked = now;
       status = Check();
     }
-    if (status.ok() && limit.has_value() && now - start > *limit) {
-      status = absl::UnavailableError(
-          absl::StrCat("another member has not answered for ", limit->count(), " seconds"));
+    if (status.ok() && limit.count() > 0 && now - start > limit) {
+      status =
+          absl::UnavailableError(absl::StrCat("another member has not answered for ", limit.count(), " ms"));
     }
     if (!status.ok()) {
       status = WithName(status, operation, member.name());

@@ -19,7 +19,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -27,10 +26,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "sinter/runtime/cuda/context/exchange_watch.h"
 #include "sinter/runtime/cuda/driver/nccl_library.h"
 #include "sinter/runtime/world/local_devices.h"
 #include "sinter/runtime/world/world.h"
-#include "sinter/runtime/cuda/context/exchange_watch.h"
 
 namespace sinter {
 
@@ -78,11 +77,13 @@ class NcclCommunicator {
 
 class NcclCommunicators : public ExchangeWatch {
  public:
-  // Connects the groups. FailedPrecondition if NCCL is missing or two members of a group are the same GPU.
+  // Connects the groups. A call that another member does not answer is given up after `patience`; 0: never.
+  // FailedPrecondition if NCCL is missing or two members of a group are the same GPU.
   // Unavailable if a rank does not answer.
   static absl::StatusOr<std::unique_ptr<NcclCommunicators>> Connect(const fb::Plan& plan,
                                                                     const std::vector<PlanGpu>& gpus,
-                                                                    const LocalDevices& local, World* world);
+                                                                    const LocalDevices& local, World* world,
+                                                                    std::chrono::milliseconds patience = {});
   // Waits up to 10 seconds for the other members to end too.
   ~NcclCommunicators() override;
   NcclCommunicators(const NcclCommunicators&) = delete;
@@ -95,26 +96,27 @@ class NcclCommunicators : public ExchangeWatch {
   // Returns the error of any communicator, and then aborts all of them. Takes less than a microsecond for
   // each.
   absl::Status Check() override;
-  // Ends all pending work. Only the first reason is kept.
-  void Abort(const absl::Status& reason);
+  void Abort(const absl::Status& reason) override;
   // Returns the reason; OK if nothing was aborted.
   absl::Status aborted() const override;
 
  private:
   friend class NcclCommunicator;
 
-  NcclCommunicators(const Nccl& nccl, World* world) : nccl_(nccl), world_(world) {}
+  NcclCommunicators(const Nccl& nccl, World* world, std::chrono::milliseconds patience)
+      : nccl_(nccl), world_(world), patience_(patience) {}
 
   absl::Status MakeGroup(const fb::Plan& plan, const std::vector<uint32_t>& group,
                          const std::vector<PlanGpu>& gpus, const ncclUniqueId& id);
-  // Waits until the communicator is no longer busy, an error occurs or the limit is reached.
+  // Waits until the communicator is no longer busy, an error occurs or the limit is reached; 0: no limit.
   absl::Status WaitUntilReady(NcclCommunicator& member, std::string_view operation,
-                              std::optional<std::chrono::seconds> limit = std::nullopt);
+                              std::chrono::milliseconds limit);
   // Calls `end` for each communicator on a separate thread, because the calls wait for each other.
   void EndEach(const std::function<void(ncclComm_t)>& end);
 
   const Nccl& nccl_;
   World* world_;
+  const std::chrono::milliseconds patience_;
   std::vector<std::unique_ptr<NcclCommunicator>> members_;
   mutable std::mutex mutex_;  // Guards `reason_`, `ending_` and calls of `world_`.
   std::atomic<bool> is_aborted_ = false;

@@ -4,15 +4,21 @@
 // capture (such as a function's first run, when NCCL connects the members and every GPU still loads code),
 // Run blocks until the exchange is complete and submits no other work to the GPU. Otherwise an operation that
 // waits for the whole GPU would also wait for another member.
+//
+// If exchanges have a time limit, a mark precedes each (exchange_progress.h). The mark that ends them comes
+// at the end of the capture, after all kernels: a kernel that starts early must follow kernels alone.
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "sinter/runtime/cuda/context/exchange_progress.h"
 #include "sinter/runtime/cuda/nccl/nccl_calls.h"
 #include "sinter/runtime/cuda/nccl/nccl_communicators.h"
 #include "sinter/runtime/cuda/steps/cuda_steps.h"
 #include "sinter/runtime/plan/collective.h"
+#include "sinter/runtime/plan/plan_verifier.h"
 
 namespace sinter {
 namespace {
@@ -27,6 +33,9 @@ class CudaCollectiveStep : public Step {
         types_(types),
         calls_(std::move(calls)) {}
 
+  // `number`: that of the exchange in context.progress(), which is not null.
+  void HasDeadline(uint32_t number) { number_ = number; }
+
   absl::Status MakeEvents() {
     SINTER_ASSIGN_OR_RETURN(begun_, MakeCudaEvent());
     SINTER_ASSIGN_OR_RETURN(done_, MakeCudaEvent());
@@ -39,6 +48,9 @@ class CudaCollectiveStep : public Step {
         CudaStatus(cudaEventRecord(begun_.get(), context_.stream()), "begin a collective"));
     SINTER_RETURN_IF_ERROR(CudaStatus(cudaStreamWaitEvent(context_.collective_stream(), begun_.get(), 0),
                                       "let a collective wait for its inputs"));
+    if (number_.has_value()) {
+      SINTER_RETURN_IF_ERROR(context_.progress()->Begin(*number_, context_.collective_stream()));
+    }
     SINTER_RETURN_IF_ERROR(
         communicator_.Issue(operation_, [this, &args](const Nccl& nccl, ncclComm_t comm) -> absl::Status {
           for (const NcclCall& call : calls_) {
@@ -52,7 +64,9 @@ class CudaCollectiveStep : public Step {
     SINTER_RETURN_IF_ERROR(
         CudaStatus(cudaStreamIsCapturing(context_.stream(), &capture), "ask whether steps are captured"));
     if (capture != cudaStreamCaptureStatusNone) return absl::OkStatus();
-    return context_.WaitFor(done_.get(), operation_);
+    SINTER_RETURN_IF_ERROR(context_.WaitFor(done_.get(), operation_));
+    if (number_.has_value()) context_.progress()->Clear();
+    return absl::OkStatus();
   }
 
   absl::Status Wait() override {
@@ -93,6 +107,7 @@ class CudaCollectiveStep : public Step {
   const std::string operation_;  // For example "all_reduce".
   const NcclTypes types_;
   const std::vector<NcclCall> calls_;
+  std::optional<uint32_t> number_;  // Missing: the exchange has no time limit.
   CudaEvent begun_, done_;
 };
 
@@ -100,13 +115,25 @@ class CudaCollectiveStep : public Step {
 struct StepPlace {
   const fb::Function* function = nullptr;
   uint32_t index = 0;
+  uint32_t function_index = 0;
 };
+
+// "all_reduce, rank 0 of 2 (gpu:0, gpu:1), function "train", step 14 (net.cc:12: Linear(128))".
+std::string NameOf(const fb::Plan& plan, const StepPlace& place, const fb::Step& step,
+                   const std::string& member) {
+  const std::string line = step.locations() != nullptr && step.locations()->size() > 0
+                               ? LocationText(plan, step.locations()->Get(0))
+                               : "";
+  return absl::StrCat(std::string(CollectiveName(step.body_as_CollectiveStep()->kind())), ", ", member,
+                      ", function \"", place.function->name()->c_str(), "\", step ", place.index,
+                      line.empty() ? "" : " (", line, line.empty() ? "" : ")");
+}
 
 StepPlace PlaceOf(const fb::Plan& plan, const fb::Step& step) {
   for (uint32_t f = 0; plan.functions() != nullptr && f < plan.functions()->size(); ++f) {
     const fb::Function& function = *plan.functions()->Get(f);
     for (uint32_t s = 0; function.steps() != nullptr && s < function.steps()->size(); ++s) {
-      if (function.steps()->Get(s) == &step) return {&function, s};
+      if (function.steps()->Get(s) == &step) return {&function, s, f};
     }
   }
   return {};
@@ -132,6 +159,10 @@ absl::StatusOr<std::unique_ptr<Step>> MakeCudaCollectiveStep(CudaContext& contex
   auto made = std::make_unique<CudaCollectiveStep>(
       context, *communicator, std::string(CollectiveName(collective.kind)), types, std::move(calls));
   SINTER_RETURN_IF_ERROR(made->MakeEvents());
+  if (context.progress() != nullptr) {
+    made->HasDeadline(context.progress()->Add({place.function_index, place.index},
+                                              NameOf(plan, place, step, communicator->name())));
+  }
   return made;
 }
 

@@ -1,19 +1,23 @@
 // Every call of CUDA, cuBLASLt and NCCL fails once. The program must get an error that names the call, lose
 // nothing, and give the same bits at the next try.
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
 #include <string>
+#include <thread>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sinter/runtime/cuda/context/exchange_progress.h"
 #include "sinter/runtime/cuda/cuda_runtime.h"
 #include "sinter/runtime/cuda/driver/cuda_memory.h"
 #include "sinter/runtime/session/checkpoint.h"
 #include "sinter/tests/data/scratch_folder.h"
 #include "sinter/tests/runtime/cuda/driver_plans.h"
+#include "sinter/tests/runtime/cuda/software_gpu.h"
 #include "sinter/tests/runtime/fake_gpu.h"
 #include "sinter/tests/runtime/fault_points.h"
 #include "sinter/tests/runtime/training_plans.h"
@@ -230,6 +234,74 @@ TEST_F(NcclFaultsTest, EveryCallOfAnExchange) {
     GTEST_SKIP() << "to connect real GPUs takes a second: EachFunctionOfAnExchange does";
   const int calls = FailEach([](absl::Status*) { return Exchange(); });
   EXPECT_GE(calls, 200);
+}
+
+// A rank that is alive and stuck: it takes no part in the exchanges. The waits of the others end with an
+// error that names the exchange, in captured and in single steps.
+TEST_F(NcclFaultsTest, AnExchangeThatAMemberNeverJoinsHasADeadline) {
+  if (!UsesSoftwareGpu()) GTEST_SKIP() << "real GPUs cannot be made to stay away";
+  constexpr std::chrono::milliseconds kPatience(1000);
+  TestPlan plan = TrainingPlan({Device::Gpu(0), Device::Gpu(1)}, 256, /*with_copy=*/false);
+  for (const int runs_before : {0, 3}) {
+    SCOPED_TRACE(runs_before);
+    absl::StatusOr<Session> session = MakeDriverSession(plan, {}, kPatience);
+    ASSERT_TRUE(session.ok()) << session.status();
+    for (int run = 0; run < runs_before; ++run) {
+      ASSERT_TRUE(session->Run("f", {{"x", Filled(256, 0.25f)}}).ok());
+      ASSERT_TRUE(session->Synchronize().ok());
+    }
+    const auto start = std::chrono::steady_clock::now();
+    software::TheMachine().absent = 1;
+    absl::Status status = session->Run("f", {{"x", Filled(256, 0.25f)}}).status();
+    status.Update(session->Synchronize());
+    software::TheMachine().absent = -1;
+    EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+    EXPECT_THAT(std::string(status.message()),
+                AllOf(HasSubstr("all_reduce, rank 0 of 2 (gpu:0, gpu:1), function \"f\", step "),
+                      HasSubstr("(net.cc:12"), HasSubstr(" has not ended for 1000 ms: another member")));
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+    status = session->Run("f", {{"x", Filled(256, 0.25f)}}).status();
+    status.Update(session->Synchronize());
+    EXPECT_FALSE(status.ok()) << "a later run";
+  }
+}
+
+TEST_F(NcclFaultsTest, PatienceOfLessThanASecondIsRefused) {
+  const TestPlan plan = TrainingPlan({Device::Gpu(0), Device::Gpu(1)}, 256, /*with_copy=*/false);
+  EXPECT_EQ(
+      MakeDriverSession(plan, {}, std::chrono::milliseconds(999)).status(),
+      absl::InvalidArgumentError("SessionOptions::exchange_patience is 999 ms: give at least 1000, or 0 for "
+                                 "no limit"));
+  EXPECT_TRUE(MakeDriverSession(plan, {}, std::chrono::milliseconds(0)).ok());
+}
+
+// Only the latest exchange that has begun and not ended counts, and only while nothing changes.
+TEST_F(DriverFaultsTest, TheDeadlineIsOfOneExchange) {
+  const std::unique_ptr<ExchangeProgress> progress = *ExchangeProgress::Create();
+  const CudaStream stream = *MakeCudaStream();
+  const uint32_t second = progress->Add({0, 7}, "second"), first = progress->Add({0, 2}, "first");
+  const auto mark = [&](const absl::Status& status) {
+    ASSERT_TRUE(status.ok()) << status;
+    ASSERT_EQ(cudaStreamSynchronize(stream.get()), cudaSuccess);
+  };
+  const auto sleep = [] { std::this_thread::sleep_for(std::chrono::milliseconds(30)); };
+  ExchangeDeadline deadline(*progress, std::chrono::milliseconds(20)), none(*progress, {});
+  EXPECT_EQ(progress->under_way(), nullptr);
+  EXPECT_TRUE(deadline.Check().ok());
+  sleep();
+  EXPECT_TRUE(deadline.Check().ok()) << "nothing is under way";
+  for (const uint32_t number : {first, second}) {
+    mark(progress->Begin(number, stream.get()));
+    sleep();
+    EXPECT_TRUE(deadline.Check().ok()) << "it may just have begun";
+  }
+  EXPECT_EQ(*progress->under_way(), "second");
+  sleep();
+  EXPECT_THAT(std::string(deadline.Check().message()), HasSubstr("second has not ended for 20 ms: "));
+  EXPECT_TRUE(none.Check().ok());
+  mark(progress->End(stream.get()));
+  EXPECT_EQ(progress->under_way(), nullptr);
+  EXPECT_TRUE(deadline.Check().ok());
 }
 
 // A session goes through main memory instead. The devices have no common type.

@@ -4,6 +4,7 @@
 #ifndef SINTER_TESTS_RUNTIME_CUDA_DRIVER_PLANS_H_
 #define SINTER_TESTS_RUNTIME_CUDA_DRIVER_PLANS_H_
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -84,15 +85,18 @@ inline std::string BytesOf(const HostTensor& tensor) {
 
 // Makes a session. `allocators` are those of the GPUs; if empty, the session uses the allocators of the
 // process.
-inline absl::StatusOr<Session> MakeDriverSession(TestPlan plan,
-                                                 std::vector<CachingAllocator*> allocators = {}) {
+inline absl::StatusOr<Session> MakeDriverSession(
+    TestPlan plan, std::vector<CachingAllocator*> allocators = {},
+    std::chrono::milliseconds exchange_patience = SessionOptions().exchange_patience) {
   if (!UsesSoftwareGpu()) SINTER_RETURN_IF_ERROR(GiveCode(plan));
   // GPUs in software accept any image.
   for (auto& kernel : plan.table.gpu_kernels) {
     if (UsesSoftwareGpu()) kernel->images[0]->architecture = "sm_90";
   }
   SINTER_ASSIGN_OR_RETURN(Plan made, plan.Make());
-  return Session::Create(std::move(made), {.threads = 1, .allocators = std::move(allocators)});
+  return Session::Create(
+      std::move(made),
+      {.threads = 1, .allocators = std::move(allocators), .exchange_patience = exchange_patience});
 }
 
 }  // namespace sinter

@@ -1,10 +1,12 @@
 // Several sessions on one GPU: results do not depend on the other sessions or on the thread that runs them.
+// And the times of exchanges beside other steps.
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "sinter/tests/runtime/cuda/driver_plans.h"
+#include "sinter/tests/runtime/training_plans.h"
 
 namespace sinter {
 namespace {
@@ -80,6 +82,40 @@ TEST_F(SharedGpuTest, TwoThreads) {
       ASSERT_TRUE(results[i].ok()) << results[i].status();
       EXPECT_TRUE(*results[i] == alone_[i]) << "session " << i << ", round " << round;
     }
+  }
+}
+
+// With Profile::exchanges_beside the times are those of an ordinary run: b = x + x runs during the reduction
+// of a. Otherwise nothing runs during an exchange.
+TEST(ProfiledExchangeTest, RunsBesideOtherSteps) {
+  if (NumCudaDevices() < 2) GTEST_SKIP() << "there is one GPU";
+  constexpr int64_t kSize = 256;
+  absl::StatusOr<Session> session =
+      MakeDriverSession(TrainingPlan({Device::Gpu(0), Device::Gpu(1)}, kSize, /*with_copy=*/false));
+  ASSERT_TRUE(session.ok()) << session.status();
+  BoundFunction f = *session->Bind("f");
+  const HostTensor x = Filled(kSize, 0.25f);
+  ASSERT_TRUE(f.SetInput("x", x).ok());
+  for (int run = 0; run < 2; ++run) ASSERT_TRUE(f.Run().ok());
+  for (const bool beside : {false, true, false}) {
+    Profile profile;
+    profile.exchanges_beside = beside;
+    for (int run = 0; run < 2; ++run) {
+      const absl::Status status = f.Run(&profile);
+      ASSERT_TRUE(status.ok()) << status;
+    }
+    EXPECT_EQ(profile.runs, 2);
+    int overlaps = 0;
+    for (const StepTimes& exchange : profile.steps) {
+      if (exchange.kind != "all_reduce") continue;
+      EXPECT_GT(exchange.seconds_min, 0);
+      for (const StepTimes& step : profile.steps) {
+        if (step.kind == "all_reduce" || step.device != exchange.device) continue;
+        overlaps += step.begin_seconds < exchange.begin_seconds + exchange.seconds_min &&
+                    exchange.begin_seconds < step.begin_seconds + step.seconds_min;
+      }
+    }
+    if (UsesSoftwareGpu() || !beside) EXPECT_EQ(overlaps > 0, beside) << overlaps;
   }
 }
 

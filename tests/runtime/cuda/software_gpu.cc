@@ -245,6 +245,12 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
   if (waits) machine.WaitUntil([&] { return Of(stream)->work.empty(); });
   return Answer(Lost());
 }
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* data) {
+  const Lock lock(TheMachine().mutex);
+  *attributes = {};
+  attributes->type = TheMachine().IsPinned(data) ? cudaMemoryTypeHost : cudaMemoryTypeUnregistered;
+  return Answer(Lost());
+}
 cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, size_t bytes, cudaStream_t stream) {
   return software::cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
 }
@@ -336,6 +342,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     if (is_over) return Answer(cudaErrorCapturedEvent);
     // The stream joins the capture, or belongs to it already.
     if (s.capture != nullptr && s.capture != e.capture) return Answer(cudaErrorStreamCaptureMerge);
+    if (s.capture == nullptr) s.after.clear();  // Nodes of an earlier capture.
     s.capture = e.capture;
     s.after.insert(s.after.end(), e.after.begin(), e.after.end());
     return cudaSuccess;

@@ -79,6 +79,7 @@ struct Machine {
   std::map<const void*, std::pair<size_t, int>> memory;  // Bytes and GPU; -1 for pinned memory.
   cudaError_t lost[kGpus] = {};                          // cudaSuccess if the GPU is not lost.
   double seconds = 0;                                    // A clock that each piece of work advances.
+  int absent = -1;  // A GPU that takes no part in collectives, and does not wait for them; -1: none.
 
   // Runs a piece of work that can run. False if there is none.
   bool RunOne();

@@ -231,10 +231,11 @@ ncclResult_t ncclAllReduce(const void* from, void* to, size_t count, ncclDataTyp
   const Lock lock(TheMachine().mutex);
   if (Lost() != cudaSuccess) return NcclAnswer();
   if (type != ncclFloat32 || (combine != ncclSum && combine != ncclAvg)) return ncclInvalidUsage;
-  const auto make = [=, group = Of(comm)->group, rank = Of(comm)->rank]() -> Work {
+  const auto make = [=, group = Of(comm)->group, rank = Of(comm)->rank,
+                     device = Of(stream)->device]() -> Work {
     return [=, meeting = std::shared_ptr<Meeting>()]() mutable {
       // An aborted collective ends without a result.
-      if (group->is_aborted) return true;
+      if (group->is_aborted || device == TheMachine().absent) return true;
       if (meeting == nullptr) {
         meeting = Arrive(*group, rank, static_cast<const float*>(from), static_cast<float*>(to));
       }

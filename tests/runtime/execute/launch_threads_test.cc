@@ -1,10 +1,16 @@
 #include "sinter/runtime/execute/launch_threads.h"
 
 #include <barrier>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <string>
+#include <string_view>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sinter/tests/runtime/fake_gpu.h"
+#include "sinter/tests/runtime/training_plans.h"
 
 namespace sinter {
 namespace {
@@ -99,6 +105,34 @@ TEST(LaunchThreadsTest, EndsAfterWhatWasPosted) {
     for (size_t i = 0; i < 20; ++i) threads.Post(0, {TaskKind::kLaunch, i});
   }
   EXPECT_EQ(done, 20);
+}
+
+// Large inputs go to the GPUs of a process side by side: each upload waits here for the other one.
+TEST(LaunchThreadsTest, InputsOfSeveralGpusAreCopiedSideBySide) {
+  constexpr int64_t kLarge = 128 << 10, kSmall = 1 << 10;
+  for (const int64_t size : {kLarge, kSmall}) {
+    FakeGpus gpus;
+    absl::StatusOr<Session> session =
+        gpus.MakeSession(TrainingPlan({Device::Gpu(0), Device::Gpu(1)}, size, /*with_copy=*/false));
+    ASSERT_TRUE(session.ok()) << session.status();
+    std::mutex mutex;
+    std::condition_variable has_come;
+    int uploads = 0, alone = 0;
+    gpus.on_call = [&](Device, const char* call) {
+      if (std::string_view(call) != "Upload") return;
+      std::unique_lock lock(mutex);
+      const int partner = uploads++ / 2 * 2 + 2;
+      has_come.notify_all();
+      if (size == kSmall) return;
+      if (!has_come.wait_for(lock, std::chrono::seconds(10), [&] { return uploads >= partner; })) ++alone;
+    };
+    for (int run = 0; run < 3; ++run) {
+      ASSERT_TRUE(session->Run("f", {{"x", Filled(size, 0.5f)}}).ok());
+      ASSERT_TRUE(session->Synchronize().ok());
+    }
+    EXPECT_EQ(uploads, 6);
+    EXPECT_EQ(alone, 0);
+  }
 }
 
 }  // namespace

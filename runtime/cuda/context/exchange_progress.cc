@@ -1,0 +1,78 @@
+#include "sinter/runtime/cuda/context/exchange_progress.h"
+
+#include "absl/strings/str_cat.h"
+#include "sinter/runtime/cuda/driver/cuda_memory.h"
+#include "sinter/runtime/host/status.h"
+
+namespace sinter {
+
+absl::StatusOr<std::unique_ptr<ExchangeProgress>> ExchangeProgress::Create() {
+  std::unique_ptr<ExchangeProgress> made(new ExchangeProgress);
+  SINTER_ASSIGN_OR_RETURN(made->memory_, MakePinnedMemory());
+  SINTER_ASSIGN_OR_RETURN(void* const marks, made->memory_->Allocate(kMost));
+  made->memory_->Fill(marks, 0, kMost);
+  made->marks_ = static_cast<uint8_t*>(marks);
+  return made;
+}
+
+ExchangeProgress::~ExchangeProgress() {
+  if (marks_ != nullptr) memory_->Free(const_cast<uint8_t*>(marks_), kMost);
+}
+
+uint32_t ExchangeProgress::Add(Place place, std::string name) {
+  exchanges_.push_back({place, std::move(name)});
+  return static_cast<uint32_t>(exchanges_.size() - 1);
+}
+
+absl::Status ExchangeProgress::Begin(uint32_t number, cudaStream_t stream) const {
+  if (number >= kMost) return absl::OkStatus();
+  return CudaStatus(cudaMemsetAsync(const_cast<uint8_t*>(marks_ + number), 1, 1, stream),
+                    "mark the begin of an exchange");
+}
+
+absl::Status ExchangeProgress::End(cudaStream_t stream) const {
+  if (marked() == 0) return absl::OkStatus();
+  return CudaStatus(cudaMemsetAsync(const_cast<uint8_t*>(marks_), 0, marked(), stream),
+                    "mark the end of exchanges");
+}
+
+void ExchangeProgress::Clear() {
+  for (size_t i = 0; i < marked(); ++i) marks_[i] = 0;
+}
+
+const std::string* ExchangeProgress::under_way() const {
+  const Exchange* latest = nullptr;
+  for (size_t i = 0; i < marked(); ++i) {
+    if (marks_[i] != 0 && (latest == nullptr || latest->place < exchanges_[i].place)) {
+      latest = &exchanges_[i];
+    }
+  }
+  return latest == nullptr ? nullptr : &latest->name;
+}
+
+// FNV-1a: http://www.isthe.com/chongo/tech/comp/fnv/.
+uint64_t ExchangeProgress::state() const {
+  uint64_t hash = 14695981039346656037u;
+  for (size_t i = 0; i < marked(); ++i) hash = (hash ^ marks_[i]) * 1099511628211u;
+  return hash;
+}
+
+absl::Status ExchangeDeadline::Check() {
+  if (patience_.count() == 0) return absl::OkStatus();
+  const Clock::time_point now = Clock::now();
+  const uint64_t state = progress_.state();
+  if (!has_begun_ || state != state_) {
+    has_begun_ = true;
+    state_ = state;
+    since_ = now;
+    return absl::OkStatus();
+  }
+  if (now - since_ <= patience_) return absl::OkStatus();
+  const std::string* const name = progress_.under_way();
+  if (name == nullptr) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(
+      *name, " has not ended for ", patience_.count(),
+      " ms: another member does not come, or is slower than SessionOptions::exchange_patience allows"));
+}
+
+}  // namespace sinter

@@ -1,0 +1,90 @@
+// Which exchange of a GPU is under way, for waits that must end although a member never comes.
+//
+//   const uint32_t number = progress.Add({0, 14}, "all_reduce, function \"train\", step 14 (net.cc:12)");
+//   SINTER_RETURN_IF_ERROR(progress.Begin(number, stream));        // Before the exchange, also in a capture.
+//   SINTER_RETURN_IF_ERROR(progress.End(stream));                  // After the last one of a launch.
+//   ExchangeDeadline deadline(progress, patience);
+//   SINTER_RETURN_IF_ERROR(deadline.Check());                      // Now and then, while waiting.
+//
+// The GPU itself writes the marks to pinned memory, because a captured graph tells nothing to the CPU. An
+// exchange is under way if its mark is set and that of no later exchange is.
+#ifndef SINTER_RUNTIME_CUDA_CONTEXT_EXCHANGE_PROGRESS_H_
+#define SINTER_RUNTIME_CUDA_CONTEXT_EXCHANGE_PROGRESS_H_
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "sinter/runtime/cuda/driver/cuda_handles.h"
+#include "sinter/runtime/memory/device_memory.h"
+
+namespace sinter {
+
+class ExchangeProgress {
+ public:
+  // Exchanges beyond this number have no marks, and no deadline.
+  static constexpr size_t kMost = 4096;
+  // The function's and the step's index.
+  using Place = std::pair<uint32_t, uint32_t>;
+
+  static absl::StatusOr<std::unique_ptr<ExchangeProgress>> Create();
+  ~ExchangeProgress();
+  ExchangeProgress(const ExchangeProgress&) = delete;
+  ExchangeProgress& operator=(const ExchangeProgress&) = delete;
+
+  // Returns the number of an exchange. Load phase.
+  uint32_t Add(Place place, std::string name);
+
+  absl::Status Begin(uint32_t number, cudaStream_t stream) const;
+  absl::Status End(cudaStream_t stream) const;
+  // Marks the end of all, after a wait for the GPU.
+  void Clear();
+
+  // Null if none is under way.
+  const std::string* under_way() const;
+  // Changes when a mark does.
+  uint64_t state() const;
+
+ private:
+  struct Exchange {
+    Place place;
+    std::string name;
+  };
+
+  ExchangeProgress() = default;
+  size_t marked() const { return exchanges_.size() < kMost ? exchanges_.size() : kMost; }
+
+  std::unique_ptr<DeviceMemory> memory_;
+  volatile uint8_t* marks_ = nullptr;
+  std::vector<Exchange> exchanges_;
+};
+
+// The time limit of each exchange during one wait.
+class ExchangeDeadline {
+ public:
+  // 0: no limit.
+  ExchangeDeadline(const ExchangeProgress& progress, std::chrono::milliseconds patience)
+      : progress_(progress), patience_(patience) {}
+
+  // Unavailable if one exchange has been under way for longer than the limit since the first call; the
+  // message names it.
+  absl::Status Check();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  const ExchangeProgress& progress_;
+  const std::chrono::milliseconds patience_;
+  bool has_begun_ = false;
+  uint64_t state_ = 0;
+  Clock::time_point since_;
+};
+
+}  // namespace sinter
+
+#endif  // SINTER_RUNTIME_CUDA_CONTEXT_EXCHANGE_PROGRESS_H_
