@@ -4,9 +4,9 @@
 //   prices.seconds(matmul)                                                   // On its device, alone.
 //   prices.secondsOfExchange(device, cost::ExchangeKind::kAllReduce, bytes, /*ranks=*/8)
 //
-// A device is priced by the built-in table that its target names (ir/target/target_model.h), so equal programs
-// become equal plans on every machine. Passes compare such times with each other; tools/predict prices the
-// steps of a plan by any table.
+// A device is priced by the built-in table that its target names (ir/target/target_model.h), so equal
+// programs become equal plans on every machine. Passes compare such times with each other; tools/predict
+// prices the steps of a plan by any table.
 #ifndef SINTER_PASSES_OP_PRICES_H_
 #define SINTER_PASSES_OP_PRICES_H_
 
@@ -21,12 +21,12 @@ namespace sinter {
 
 class OpPrices {
  public:
-  // Returns the seconds of an op on tensors, or of a plan.call or plan.copy, on its device. A contraction that
-  // the table does not know, and every other op but collectives, has the time that its operands and results
-  // take through memory.
+  // Returns the seconds of an op on tensors, or of a plan.call or plan.copy, on its device. A contraction
+  // that the table does not know, and every other op but collectives, has the time that its operands and
+  // results take through memory.
   double seconds(mlir::Operation* op);
-  // Returns the seconds of an exchange among ranks that are neighbours (cost::ExchangeWork has the bytes); 0 if
-  // the device's table has no link.
+  // Returns the seconds of an exchange among ranks that are neighbours (cost::ExchangeWork has the bytes); 0
+  // if the device's table has no link.
   double secondsOfExchange(ir::DeviceAttr device, cost::ExchangeKind kind, double bytes, int64_t ranks);
 
  private:

@@ -63,8 +63,8 @@ struct Data {
   bool even = true;
   // Inputs that every rank gets whole.
   std::vector<std::string> whole_inputs = {};
-  // Gradients are sent in buckets while the remaining ones are still computed. The compiler chooses the buckets
-  // by predicted times; none has more bytes than this, unless one gradient has.
+  // Gradients are sent in buckets while the remaining ones are still computed. The compiler chooses the
+  // buckets by predicted times; none has more bytes than this, unless one gradient has.
   int64_t bucket_bytes = int64_t{25} << 20;
 };
 

@@ -43,8 +43,8 @@ double SecondsOf(Operation* op, OpPrices& prices) {
 std::vector<size_t> BucketEnds(llvm::ArrayRef<ReadySum> sums,
                                llvm::function_ref<double(int64_t bytes)> seconds, int64_t most_bytes) {
   const size_t count = sums.size();
-  // Calls visit(j, time of an exchange of the sums from j to k) for each j from which one may be, the last one
-  // first, until it returns false.
+  // Calls visit(j, time of an exchange of the sums from j to k) for each j from which one may be, the last
+  // one first, until it returns false.
   const auto each_begin = [&](size_t k, auto&& visit) {
     int64_t bytes = 0;
     for (size_t j = k; j-- > 0;) {

@@ -7,8 +7,8 @@
 // beside that: large ones because each exchange has a latency, small ones because a bucket leaves when its
 // last terms are ready. The buckets chosen end as early as possible, and are as few as that allows.
 //
-// With E(k) the earliest end of the exchanges of the first k sums, and ready(k) when the k-th terms are there,
-// E(k) is the minimum over j < k of max(E(j), ready(k)) + seconds(bytes of the sums from j to k).
+// With E(k) the earliest end of the exchanges of the first k sums, and ready(k) when the k-th terms are
+// there, E(k) is the minimum over j < k of max(E(j), ready(k)) + seconds(bytes of the sums from j to k).
 #ifndef SINTER_PASSES_PARTITION_EXCHANGE_BUCKETS_H_
 #define SINTER_PASSES_PARTITION_EXCHANGE_BUCKETS_H_
 
@@ -34,8 +34,8 @@ struct ReadySum {
 std::vector<size_t> BucketEnds(llvm::ArrayRef<ReadySum> sums,
                                llvm::function_ref<double(int64_t bytes)> seconds, int64_t most_bytes);
 
-// True if the op combines terms on all ranks, and nothing that the ranks share waits for it: it may travel with
-// others.
+// True if the op combines terms on all ranks, and nothing that the ranks share waits for it: it may travel
+// with others.
 bool TravelsInBucket(ir::ReshardOp op);
 
 // Sums that may travel in one exchange: of one type, device, and set of ranks.
@@ -48,9 +48,9 @@ struct BucketKind {
   bool operator==(const BucketKind&) const = default;
 };
 
-// Returns the sums that are the last ones of their buckets, of a function that pass `shard` has written. A rank
-// computes the ops in their order, each in the time of its part (passes/op_prices.h). Where exchanges do not run
-// beside other steps, buckets are as large as they may be.
+// Returns the sums that are the last ones of their buckets, of a function that pass `shard` has written. A
+// rank computes the ops in their order, each in the time of its part (passes/op_prices.h). Where exchanges do
+// not run beside other steps, buckets are as large as they may be.
 llvm::DenseSet<mlir::Operation*> LastOfBuckets(mlir::func::FuncOp function, ir::MeshAttr mesh,
                                                int64_t most_bytes);
 

@@ -23,8 +23,9 @@ int64_t BytesOfResults(Operation* op) {
   return bytes;
 }
 
-// A value of at least this size that is gathered from storage or rows is gathered again for a reader that comes after
-// gathers of kGathersBetween times its bytes: keeping it until then would undo what the parts save.
+// A value of at least this size that is gathered from storage or rows is gathered again for a reader that
+// comes after gathers of kGathersBetween times its bytes: keeping it until then would undo what the parts
+// save.
 constexpr int64_t kBytesToGatherAgain = int64_t{1} << 20;
 constexpr int64_t kGathersBetween = 4;
 
@@ -181,8 +182,9 @@ llvm::SmallVector<unsigned> FunctionSharding::termsThatPass(Operation* op, const
 }
 
 // Runs the op on the parts that its operands have along the axis, where that gathers fewer bytes than running
-// the whole op on every rank. Parts of an operand that every rank has whole cost nothing. Rows of the batch count
-// if no operand has parts to work with, and stored parts if no operand has others and the result is no larger.
+// the whole op on every rank. Parts of an operand that every rank has whole cost nothing. Rows of the batch
+// count if no operand has parts to work with, and stored parts if no operand has others and the result is no
+// larger.
 void FunctionSharding::cutAlong(Operation* op, OpSharding& sharding, StringAttr axis) {
   bool has_others = false;
   for (CutKind kind : {CutKind::kWork, CutKind::kRows, CutKind::kStored}) {
@@ -236,7 +238,8 @@ void FunctionSharding::put(Operation* op, OpSharding sharding) {
   ops_.insert_or_assign(op, std::move(sharding));
 }
 
-// A result is cut for storage alone if that is why all operands are; as rows if no operand has parts to work with.
+// A result is cut for storage alone if that is why all operands are; as rows if no operand has parts to work
+// with.
 void FunctionSharding::putKinds(Operation* op, const OpSharding& sharding) {
   llvm::SmallVector<std::pair<StringAttr, CutKind>, 1> kinds;
   for (StringAttr axis : mesh_.getNames()) {

@@ -5,20 +5,20 @@
 //   if (failed(FunctionSharding(function, {.mesh = mesh, .cuts = cuts}, inputs).run())) ...
 //
 // 1. Wishes (VariableWishes). The new value of a variable that is cut for storage alone (kStoredAttr) is
-//    wished for in the variable's parts, and so are the values from which pointwise ops compute it: a gradient
-//    is scattered rather than combined everywhere. The gradient of a table that ranks work with parts of is
+//    wished for in the variable's parts, and so are the values from which pointwise ops compute it: a
+//    gradient is scattered rather than combined everywhere. The gradient of a table that ranks work with parts of is
 //    computed in these parts.
 // 2. Forward, in program order. An op runs on the parts that its operands have, along the factor for which
 //    the fewest bytes are gathered. Parts that exist for storage alone, or as rows, give way to others.
 // 3. Terms of a sum pass ops that are linear in them. Before any other reader they settle: combined on every
-//    rank, or in the parts that are wished for, or as rows. A variable that is kept as terms wishes for its new
-//    value as terms: ops that compute it from terms run on terms, whoever else reads these.
+//    rank, or in the parts that are wished for, or as rows. A variable that is kept as terms wishes for its
+//    new value as terms: ops that compute it from terms run on terms, whoever else reads these.
 // 4. Backward. An op that every rank would compute whole is computed in the parts that all its readers want.
 //
 // Rows (Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", arXiv
-// 2205.05198). Along an axis of ShardSettings::rows, terms of a value with examples (BatchRows) settle as some
-// of its rows on each rank, unless an op reads them that works with parts of variables. Norms, dropouts and
-// sums then run on these rows, and the next product gathers them.
+// 2205.05198). Along an axis of ShardSettings::rows, terms of a value with examples (BatchRows) settle as
+// some of its rows on each rank, unless an op reads them that works with parts of variables. Norms, dropouts
+// and sums then run on these rows, and the next product gathers them.
 #ifndef SINTER_PASSES_PARTITION_FUNCTION_SHARDING_H_
 #define SINTER_PASSES_PARTITION_FUNCTION_SHARDING_H_
 
@@ -39,8 +39,8 @@ namespace sinter {
 struct ShardSettings {
   ir::MeshAttr mesh;
   const VariableCuts& cuts;
-  // Makes it an error if an op needs all of a value that is cut neither for storage nor as rows, with the line
-  // of the op and that of the input or variable whose cut is the cause.
+  // Makes it an error if an op needs all of a value that is cut neither for storage nor as rows, with the
+  // line of the op and that of the input or variable whose cut is the cause.
   bool strict = false;
   bool report = false;                               // Reports values whose rows stay whole.
   llvm::SmallVector<mlir::StringAttr, 1> rows = {};  // Axes that cut variables, and rows in between.

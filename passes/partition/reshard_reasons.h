@@ -11,8 +11,8 @@
 
 namespace sinter {
 
-// What an axis cuts a value for. Where an op's operands are cut for several reasons, the last of these counts,
-// and the other operands are gathered.
+// What an axis cuts a value for. Where an op's operands are cut for several reasons, the last of these
+// counts, and the other operands are gathered.
 enum class CutKind {
   kStored,  // For storage alone (kStoredAttr).
   kRows,    // So that each rank computes some rows, between the ops that work with cut variables.

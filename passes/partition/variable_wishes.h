@@ -6,8 +6,8 @@
 //   wishes.terms(new_sum)          // [768, 3072] partial sum data: the variable is kept as terms.
 //
 // A new value is wanted in the parts of its variable, and so are the values from which ops compute it whose
-// loops are all parallel. A new value of terms is wanted as terms, and so are the operands in which the op that
-// computes it is linear.
+// loops are all parallel. A new value of terms is wanted as terms, and so are the operands in which the op
+// that computes it is linear.
 #ifndef SINTER_PASSES_PARTITION_VARIABLE_WISHES_H_
 #define SINTER_PASSES_PARTITION_VARIABLE_WISHES_H_
 

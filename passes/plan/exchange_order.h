@@ -6,8 +6,8 @@
 // A GPU collective runs asynchronously beside later steps until one needs its results
 // (runtime/execute/collective_waits.h). So it starts as soon as its operands are ready, and steps that wait
 // for it run when nothing else is left: updates of variables come after the backward pass, those of the
-// oldest exchange first. A gather takes memory until it is read: few run ahead of their readers, in the order of
-// these.
+// oldest exchange first. A gather takes memory until it is read: few run ahead of their readers, in the order
+// of these.
 #ifndef SINTER_PASSES_PLAN_EXCHANGE_ORDER_H_
 #define SINTER_PASSES_PLAN_EXCHANGE_ORDER_H_
 
@@ -29,8 +29,9 @@ struct StepDependences {
 bool ExchangesOnGpus(llvm::ArrayRef<mlir::Operation*> steps);
 
 // Keeps each device's steps in `order` (which names every step), except steps that start an exchange or wait
-// for one. A gather starts early unless so many others have no reader yet: each holds what it gathers. The devices advance together: k steps of one device are followed by k steps of the next, as far as
-// dependences allow.
+// for one. A gather starts early unless so many others have no reader yet: each holds what it gathers. The
+// devices advance together: k steps of one device are followed by k steps of the next, as far as dependences
+// allow.
 llvm::SmallVector<mlir::Operation*> OrderForExchanges(llvm::ArrayRef<mlir::Operation*> order,
                                                       const StepDependences& dependences,
                                                       unsigned gathers_ahead);

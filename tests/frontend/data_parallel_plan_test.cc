@@ -168,8 +168,8 @@ std::vector<double> CompileTimes(const BuildForBatch& build, const std::vector<i
   return least;
 }
 
-// Neither the plan nor the time to compile it grows with the ranks. Buckets are fewer with many ranks, among whom
-// an exchange has a longer latency.
+// Neither the plan nor the time to compile it grows with the ranks. Buckets are fewer with many ranks, among
+// whom an exchange has a longer latency.
 TEST(DataParallelPlanTest, APlanForAThousandRanksIsAsLargeAsForTwo) {
   for (const auto build : {Transformer, ResNet}) {
     const Compiled one = CompileFor(build, 1), two = CompileFor(build, 2), many = CompileFor(build, 1024);

@@ -201,7 +201,8 @@ TEST(ParallelTest, RowsTakeLessMemory) {
   EXPECT_EQ(ExchangedBytes(reports[0].exchanges, "reduce_scatter"), 0);
   EXPECT_EQ(ExchangedBytes(reports[0].exchanges, "all_reduce"), 16 * kRowBytes);
   // The sums of each block and of its gradient are scattered. The blocks and their gradients gather rows: but
-  // the first block, which comes before any sum. Five blocks gather theirs again for the gradients of weights.
+  // the first block, which comes before any sum. Five blocks gather theirs again for the gradients of
+  // weights.
   EXPECT_EQ(ExchangedBytes(reports[1].exchanges, "reduce_scatter"), 16 * kRowBytes);
   EXPECT_EQ(ExchangedBytes(reports[1].exchanges, "all_gather"), (7 + 8 + 5) * kRowBytes / 2);
   EXPECT_THAT(

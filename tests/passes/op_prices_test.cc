@@ -42,24 +42,28 @@ class OpPricesTest : public testing::Test {
 };
 
 TEST_F(OpPricesTest, KnowContractions) {
-  EXPECT_DOUBLE_EQ(
-      SecondsOf(R"(func.func @f(%a: tensor<512x64xbf16>, %b: tensor<512x128xbf16>) -> tensor<64x128xbf16> {
-      %c = sinter.matmul %a, %b {transpose_a, sinter.device = #sinter.device<gpu, 0>} : (tensor<512x64xbf16>, tensor<512x128xbf16>) -> tensor<64x128xbf16>
+  EXPECT_DOUBLE_EQ(SecondsOf(R"(func.func @f(%a: tensor<512x64xbf16>, %b: tensor<512x128xbf16>)
+        -> tensor<64x128xbf16> {
+      %c = sinter.matmul %a, %b {transpose_a, sinter.device = #sinter.device<gpu, 0>}
+          : (tensor<512x64xbf16>, tensor<512x128xbf16>) -> tensor<64x128xbf16>
       return %c : tensor<64x128xbf16>
     })",
-                "sinter.matmul"),
-      costs_
-          .Price(Contraction{.arithmetic = cost::Arithmetic::kBf16,
-                             .layout = cost::Layout::kTransposedA,
-                             .m = 64,
-                             .n = 128,
-                             .k = 512,
-                             .flops = 2.0 * 64 * 128 * 512,
-                             .bytes = 2.0 * (512 * 64 + 512 * 128 + 64 * 128)})
-          ->seconds);
+                             "sinter.matmul"),
+                   costs_
+                       .Price(Contraction{.arithmetic = cost::Arithmetic::kBf16,
+                                          .layout = cost::Layout::kTransposedA,
+                                          .m = 64,
+                                          .n = 128,
+                                          .k = 512,
+                                          .flops = 2.0 * 64 * 128 * 512,
+                                          .bytes = 2.0 * (512 * 64 + 512 * 128 + 64 * 128)})
+                       ->seconds);
   EXPECT_DOUBLE_EQ(
       SecondsOf(R"(func.func @f(%x: tensor<8x3x10x10xf32>, %w: tensor<4x3x3x3xf32>) -> tensor<8x4x8x8xf32> {
-      %y = sinter.conv2d %x, %w {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64, sinter.device = #sinter.device<gpu, 0>} : (tensor<8x3x10x10xf32>, tensor<4x3x3x3xf32>) -> tensor<8x4x8x8xf32>
+      %y = sinter.conv2d %x, %w
+          {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>,
+           groups = 1 : i64, sinter.device = #sinter.device<gpu, 0>}
+          : (tensor<8x3x10x10xf32>, tensor<4x3x3x3xf32>) -> tensor<8x4x8x8xf32>
       return %y : tensor<8x4x8x8xf32>
     })",
                 "sinter.conv2d"),
@@ -83,8 +87,10 @@ TEST_F(OpPricesTest, KnowMemoryAndExchanges) {
                    costs_.Seconds(cost::KernelWork{.bytes = 8192}));
   const char* exchanges = R"(module attributes {sinter.mesh = #sinter.mesh<data 2>} {
     func.func @f(%a: tensor<1024xf32>) -> (tensor<2048xf32>, tensor<512xf32>) {
-      %c = sinter.all_gather %a sizes [] over ["data"] channel 0 {sinter.device = #sinter.device<gpu, 0>} : tensor<1024xf32> -> tensor<2048xf32>
-      %d = sinter.reduce_scatter sum %a sizes [] over ["data"] channel 1 {sinter.device = #sinter.device<gpu, 0>} : tensor<1024xf32> -> tensor<512xf32>
+      %c = sinter.all_gather %a sizes [] over ["data"] channel 0 {sinter.device = #sinter.device<gpu, 0>}
+          : tensor<1024xf32> -> tensor<2048xf32>
+      %d = sinter.reduce_scatter sum %a sizes [] over ["data"] channel 1 {sinter.device = #sinter.device<gpu, 0>}
+          : tensor<1024xf32> -> tensor<512xf32>
       return %c, %d : tensor<2048xf32>, tensor<512xf32>
     }
   })";
@@ -108,7 +114,8 @@ TEST_F(OpPricesTest, AreThoseOfCallsToo) {
     return R"(plan.function @f on [#sinter.device<gpu, 0>] {
       %x = plan.input "x" on <gpu, 0> : !plan.buffer<tensor<64x64xf32>>
       %y = plan.alloc on <gpu, 0> : !plan.buffer<tensor<64x64xf32>>
-      plan.call "c" ins(%x : !plan.buffer<tensor<64x64xf32>>) outs(%y : !plan.buffer<tensor<64x64xf32>>) on <gpu, 0> {
+      plan.call "c" ins(%x : !plan.buffer<tensor<64x64xf32>>)
+          outs(%y : !plan.buffer<tensor<64x64xf32>>) on <gpu, 0> {
       ^bb0(%i: tensor<64x64xf32>):
         %r = )" +
            op + R"(

@@ -268,8 +268,8 @@ class Measurement {
     for (int64_t floats = least; floats <= most; floats <<= 2)
       plan.AddCopy(absl::StrCat("c", floats), floats, kSteps);
     SINTER_ASSIGN_OR_RETURN(const auto times, Time(plan));
-    // A chain of the smallest copies shows what a launch takes: built-in tables say how it divides. On a GPU a
-    // generated kernel takes longer than such a copy.
+    // A chain of the smallest copies shows what a launch takes: built-in tables say how it divides. On a GPU
+    // a generated kernel takes longer than such a copy.
     const cost::LaunchCosts& known = cost::FindBuiltinCosts(is_host_ ? "cpu" : "h200")->launch;
     const double smallest = times.at(absl::StrCat("c", least)).seconds;
     const double launch = is_host_ ? smallest : std::max(smallest, known.gap + known.kernel);
