@@ -6,8 +6,8 @@
 //
 // 1. Wishes (VariableWishes). The new value of a variable that is cut for storage alone (kStoredAttr) is
 //    wished for in the variable's parts, and so are the values from which pointwise ops compute it: a
-//    gradient is scattered rather than combined everywhere. The gradient of a table that ranks work with parts of is
-//    computed in these parts.
+//    gradient is scattered rather than combined everywhere. The gradient of a table that ranks work with parts
+//    of is computed in these parts.
 // 2. Forward, in program order. An op runs on the parts that its operands have, along the factor for which
 //    the fewest bytes are gathered. Parts that exist for storage alone, or as rows, give way to others.
 // 3. Terms of a sum pass ops that are linear in them. Before any other reader they settle: combined on every

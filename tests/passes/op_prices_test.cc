@@ -89,7 +89,8 @@ TEST_F(OpPricesTest, KnowMemoryAndExchanges) {
     func.func @f(%a: tensor<1024xf32>) -> (tensor<2048xf32>, tensor<512xf32>) {
       %c = sinter.all_gather %a sizes [] over ["data"] channel 0 {sinter.device = #sinter.device<gpu, 0>}
           : tensor<1024xf32> -> tensor<2048xf32>
-      %d = sinter.reduce_scatter sum %a sizes [] over ["data"] channel 1 {sinter.device = #sinter.device<gpu, 0>}
+      %d = sinter.reduce_scatter sum %a sizes [] over ["data"] channel 1
+          {sinter.device = #sinter.device<gpu, 0>}
           : tensor<1024xf32> -> tensor<512xf32>
       return %c, %d : tensor<2048xf32>, tensor<512xf32>
     }
