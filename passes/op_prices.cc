@@ -125,16 +125,10 @@ double BytesOfExchange(Operation* op) {
   return bytes;
 }
 
+// Most collectives have the name of their kind. The two ends of a transfer are one kind.
 cost::ExchangeKind KindOf(Operation* op) {
-  return llvm::TypeSwitch<Operation*, cost::ExchangeKind>(op)
-      .Case([](ir::AllReduceOp) { return cost::ExchangeKind::kAllReduce; })
-      .Case([](ir::ReduceOp) { return cost::ExchangeKind::kReduce; })
-      .Case([](ir::BroadcastFromOp) { return cost::ExchangeKind::kBroadcast; })
-      .Case([](ir::AllGatherOp) { return cost::ExchangeKind::kAllGather; })
-      .Case([](ir::ReduceScatterOp) { return cost::ExchangeKind::kReduceScatter; })
-      .Case([](ir::AllToAllOp) { return cost::ExchangeKind::kAllToAll; })
-      .Case([](ir::RingShiftOp) { return cost::ExchangeKind::kRingShift; })
-      .Default(cost::ExchangeKind::kSendRecv);
+  if (llvm::isa<ir::BroadcastFromOp>(op)) return cost::ExchangeKind::kBroadcast;
+  return cost::ExchangeKindOf(op->getName().stripDialect()).value_or(cost::ExchangeKind::kSendRecv);
 }
 
 }  // namespace

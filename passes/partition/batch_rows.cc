@@ -15,6 +15,7 @@ using mlir::Value;
 BatchRows::BatchRows(mlir::func::FuncOp function, llvm::ArrayRef<mlir::BlockArgument> inputs) {
   for (mlir::BlockArgument input : inputs) {
     const llvm::ArrayRef<int64_t> shape = ir::TypeOf(input).getShape();
+    if (ir::TypeOf(input).getNumElements() == 0) continue;
     const unsigned dim = shape.size() > 1 && shape[0] == 1 ? 1 : 0;
     places_[input] = {dim, shape[dim]};
   }

@@ -29,10 +29,29 @@ int64_t BytesOfResults(Operation* op) {
 constexpr int64_t kBytesToGatherAgain = int64_t{1} << 20;
 constexpr int64_t kGathersBetween = 4;
 
-int64_t BytesOfOperands(Operation* op) {
-  int64_t bytes = 0;
-  for (Value operand : op->getOperands()) bytes += BytesOfTensor(operand);
-  return bytes;
+// Cuts the sharding by the axes of `wish` that it lacks, and returns them: in dimensions that it does not
+// cut, and within the parts of an extent that both cut.
+llvm::SmallVector<StringAttr, 1> CutFurther(ir::MeshAttr mesh, Sharding& sharding, const Sharding& wish) {
+  llvm::SmallVector<StringAttr, 1> added;
+  for (auto [dim, wished] : llvm::zip(sharding.dims, wish.dims)) {
+    if (IsUncut(wished)) continue;
+    const auto before = dim;
+    if (IsUncut(dim)) {
+      dim = wished;
+    } else if (dim.size() == wished.size() && dim.front().size == wished.front().size) {
+      const auto& axes = wished.front().axes;
+      // The wish names the axes of storage alone.
+      if (llvm::any_of(axes, [&](StringAttr axis) { return sharding.isCutBy(axis); })) continue;
+      dim.front().axes.append(axes.begin(), axes.end());
+      if (dim.front().size % ir::CountParts(mesh, dim.front().axes) != 0) dim = before;
+    }
+    if (dim != before) {
+      for (StringAttr axis : mesh.getNames()) {
+        if (wish.isCutBy(axis)) added.push_back(axis);
+      }
+    }
+  }
+  return added;
 }
 
 }  // namespace
@@ -58,7 +77,9 @@ mlir::LogicalResult FunctionSharding::run() {
   for (mlir::BlockArgument argument : function_.getArguments()) settle(argument);
   sweep();
   if (!settings_.rows.empty()) {
-    findWhole();
+    readers_.find(function_, settings_.rows, [&](Operation* op, StringAttr axis) {
+      return ops_.find(op)->second.worksOn(axis) && kindOf(op, axis) == CutKind::kWork;
+    });
     cuts_rows_ = true;
     sweep();
     if (settings_.report) reportWholeRows();
@@ -66,7 +87,9 @@ mlir::LogicalResult FunctionSharding::run() {
   // Now an op knows what becomes of values that come after it.
   sweep();
   for (Operation& op : llvm::reverse(function_.getBody().front().without_terminator())) backward(&op);
-  findWork();
+  feeds_.find(function_, mesh_.getNames(), [&](Operation* op, StringAttr axis) {
+    return ops_.find(op)->second.worksOn(axis) && kindOf(op, axis) != CutKind::kStored && !isUpdate(op);
+  });
   write();
   return mlir::failure(failed_);
 }
@@ -200,7 +223,7 @@ void FunctionSharding::cutAlong(Operation* op, OpSharding& sharding, StringAttr 
     if (cut.empty()) continue;
     if (kind == CutKind::kStored && (has_others || BytesOfResults(op) > bytes_cut)) return;
     has_others = true;
-    if (kind == CutKind::kRows && widens_.contains({op, axis})) return;
+    if (kind == CutKind::kRows && readers_.widens(op, axis)) return;
     auto factorOf = [&](unsigned i) { return sharding.factorAt(i, readable(op->getOperand(i)), axis); };
     auto bytesGathered = [&](std::optional<unsigned> factor) {
       int64_t bytes = 0;
@@ -253,31 +276,6 @@ void FunctionSharding::putKinds(Operation* op, const OpSharding& sharding) {
   for (Value result : op->getResults()) kinds_[result] = kinds;
 }
 
-// Cuts the sharding by the axes of `wish` that it lacks, and returns them: in dimensions that it does not
-// cut, and within the parts of an extent that both cut.
-FunctionSharding::Axes FunctionSharding::cutFurther(Sharding& sharding, const Sharding& wish) const {
-  Axes added;
-  for (auto [dim, wished] : llvm::zip(sharding.dims, wish.dims)) {
-    if (IsUncut(wished)) continue;
-    const auto before = dim;
-    if (IsUncut(dim)) {
-      dim = wished;
-    } else if (dim.size() == wished.size() && dim.front().size == wished.front().size) {
-      const auto& axes = wished.front().axes;
-      // The wish names the axes of storage alone.
-      if (llvm::any_of(axes, [&](StringAttr axis) { return sharding.isCutBy(axis); })) continue;
-      dim.front().axes.append(axes.begin(), axes.end());
-      if (dim.front().size % ir::CountParts(mesh_, dim.front().axes) != 0) dim = before;
-    }
-    if (dim != before) {
-      for (StringAttr axis : mesh_.getNames()) {
-        if (wish.isCutBy(axis)) added.push_back(axis);
-      }
-    }
-  }
-  return added;
-}
-
 // Chooses in which parts readers see a value whose terms are combined: those wished for, or rows, else all of
 // it.
 void FunctionSharding::settle(Value value) {
@@ -287,7 +285,8 @@ void FunctionSharding::settle(Value value) {
   settled.partial.clear();
   settled.combine.reset();
   if (const Sharding* wish = wishes_.stored(value)) {
-    for (StringAttr axis : cutFurther(settled, *wish)) kinds_[value].push_back({axis, CutKind::kStored});
+    for (StringAttr axis : CutFurther(mesh_, settled, *wish))
+      kinds_[value].push_back({axis, CutKind::kStored});
   }
   for (StringAttr axis : terms) {
     if (settlesInRows(value, axis) && batch_.cut(value, settled, axis, mesh_)) {
@@ -301,31 +300,8 @@ void FunctionSharding::settle(Value value) {
 bool FunctionSharding::settlesInRows(Value value, StringAttr axis) const {
   if (!cuts_rows_ || !isRowAxis(axis) || !batch_.hasRows(value)) return false;
   return llvm::none_of(value.getUsers(), [&](Operation* reader) {
-    return reader->hasTrait<mlir::OpTrait::IsTerminator>() || works_.contains({reader, axis}) ||
-           widens_.contains({reader, axis});
+    return reader->hasTrait<mlir::OpTrait::IsTerminator>() || readers_.wantAllRows(reader, axis);
   });
-}
-
-// Finds the readers that want all rows of what they read: ops that work with parts of variables, and ops on
-// small values that are made large for these alone. So a number a row of logits, whose words are cut, is not
-// made as large as the logits in rows.
-void FunctionSharding::findWhole() {
-  for (Operation& op : llvm::reverse(function_.getBody().front().without_terminator())) {
-    for (StringAttr axis : settings_.rows) {
-      const OpAndAxis key = {&op, axis};
-      if (ops_.find(&op)->second.worksOn(axis) && kindOf(&op, axis) == CutKind::kWork) {
-        works_.insert(key);
-        continue;
-      }
-      bool any = false, all = !op.use_empty();
-      for (Operation* reader : op.getUsers()) {
-        const bool widens = widens_.contains({reader, axis});
-        any |= widens || works_.contains({reader, axis});
-        all &= widens;
-      }
-      if (BytesOfResults(&op) > BytesOfOperands(&op) ? any : all) widens_.insert(key);
-    }
-  }
 }
 
 // Rows that the axis does not divide.
@@ -408,23 +384,11 @@ bool FunctionSharding::isUpdate(Operation* op) const {
                       [](const ir::Factor& factor) { return factor.kind == FactorKind::kParallel; });
 }
 
-void FunctionSharding::findWork() {
-  for (Operation& op : llvm::reverse(function_.getBody().front().without_terminator())) {
-    for (StringAttr axis : mesh_.getNames()) {
-      bool feeds =
-          ops_.find(&op)->second.worksOn(axis) && kindOf(&op, axis) != CutKind::kStored && !isUpdate(&op);
-      for (Value result : op.getResults()) feeds |= feeds_.contains({result, axis});
-      if (!feeds) continue;
-      for (Value operand : op.getOperands()) feeds_.insert({operand, axis});
-    }
-  }
-}
-
 // True if no op that the ranks of these terms share reads what the terms combine to.
 bool FunctionSharding::mayWait(Value value) const {
   const Sharding& terms = values_.find(value)->second;
   return terms.combine == ir::ReduceKind::sum &&
-         llvm::none_of(terms.partial, [&](StringAttr axis) { return feeds_.contains({value, axis}); });
+         llvm::none_of(terms.partial, [&](StringAttr axis) { return feeds_.contains(value, axis); });
 }
 
 void FunctionSharding::write() {

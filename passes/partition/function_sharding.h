@@ -6,8 +6,8 @@
 //
 // 1. Wishes (VariableWishes). The new value of a variable that is cut for storage alone (kStoredAttr) is
 //    wished for in the variable's parts, and so are the values from which pointwise ops compute it: a
-//    gradient is scattered rather than combined everywhere. The gradient of a table that ranks work with parts
-//    of is computed in these parts.
+//    gradient is scattered rather than combined everywhere. The gradient of a table that ranks work with in
+//    parts is computed in these parts.
 // 2. Forward, in program order. An op runs on the parts that its operands have, along the factor for which
 //    the fewest bytes are gathered. Parts that exist for storage alone, or as rows, give way to others.
 // 3. Terms of a sum pass ops that are linear in them. Before any other reader they settle: combined on every
@@ -31,6 +31,7 @@
 #include "sinter/passes/partition/batch_rows.h"
 #include "sinter/passes/partition/op_sharding.h"
 #include "sinter/passes/partition/reshard_reasons.h"
+#include "sinter/passes/partition/shared_work.h"
 #include "sinter/passes/partition/variable_cuts.h"
 #include "sinter/passes/partition/variable_wishes.h"
 
@@ -68,14 +69,11 @@ class FunctionSharding : private ReshardReasons::Parts {
   bool cutOwned(mlir::Operation* op, OpSharding& sharding, mlir::StringAttr axis) const;
   void settle(mlir::Value value);
   bool settlesInRows(mlir::Value value, mlir::StringAttr axis) const;
-  void findWhole();
   void reportWholeRows();
-  Axes cutFurther(ir::Sharding& sharding, const ir::Sharding& wish) const;
   void put(mlir::Operation* op, OpSharding sharding);
   void putKinds(mlir::Operation* op, const OpSharding& sharding);
   void backward(mlir::Operation* op);
   bool isUpdate(mlir::Operation* op) const;
-  void findWork();
   void write();
   mlir::Value read(mlir::Value value, const ir::Sharding& to, mlir::Operation* reader);
   mlir::Value reshard(mlir::Value value, const ir::Sharding& to, mlir::Operation* reader);
@@ -84,7 +82,7 @@ class FunctionSharding : private ReshardReasons::Parts {
   const ir::Sharding& readable(mlir::Value value) const;
   const ir::Sharding* find(mlir::Value value) const override;
   CutKind kindOf(mlir::Value value, mlir::StringAttr axis) const override;
-  // Of the values that the op reads or makes; kStored if the axis cuts none.
+  // Returns the kind for all values that the op reads or makes; kStored if the axis cuts none.
   CutKind kindOf(mlir::Operation* op, mlir::StringAttr axis) const;
   bool isRowAxis(mlir::StringAttr axis) const { return llvm::is_contained(settings_.rows, axis); }
   bool mayWait(mlir::Value value) const;
@@ -102,11 +100,8 @@ class FunctionSharding : private ReshardReasons::Parts {
   llvm::DenseMap<mlir::Value, ir::Sharding> settled_;  // Shardings in which terms settle.
   // Axes that cut a value for other reasons than work.
   llvm::DenseMap<mlir::Value, llvm::SmallVector<std::pair<mlir::StringAttr, CutKind>, 1>> kinds_;
-  using OpAndAxis = std::pair<mlir::Operation*, mlir::StringAttr>;
-  // Ops that work with parts along an axis of `rows`, and ops that make small values large for them.
-  llvm::DenseSet<OpAndAxis> works_, widens_;
-  // Values that ops depend on which are no updates, and run on other than stored parts, by the axis of these.
-  llvm::DenseSet<std::pair<mlir::Value, mlir::StringAttr>> feeds_;
+  RowReaders readers_;
+  WorkFeeds feeds_;  // Of ops that are no updates, and run on other than stored parts.
 
   struct Reshard {
     ir::ReshardOp op;

@@ -11,8 +11,8 @@
 
 namespace sinter {
 
-// What an axis cuts a value for. Where an op's operands are cut for several reasons, the last of these
-// counts, and the other operands are gathered.
+// The reason why an axis cuts a value. Where an op's operands are cut for several, the last of these counts,
+// and the other operands are gathered.
 enum class CutKind {
   kStored,  // For storage alone (kStoredAttr).
   kRows,    // So that each rank computes some rows, between the ops that work with cut variables.
@@ -27,7 +27,7 @@ class ReshardReasons {
     virtual ~Parts() = default;
     // Null if it is not known yet.
     virtual const ir::Sharding* find(mlir::Value value) const = 0;
-    // Of an axis that cuts the value.
+    // The axis must cut the value.
     virtual CutKind kindOf(mlir::Value value, mlir::StringAttr axis) const = 0;
   };
 
