@@ -3,7 +3,7 @@
 # by the output of failed tests.
 #
 #   scripts/test.sh
-#   SINTER_FUZZ_SECONDS=600 scripts/test.sh      runs each fuzzer for ten minutes instead of 10 seconds
+#   SINTER_FUZZ_SECONDS=600 scripts/test.sh      runs each fuzzer for ten minutes instead of 5 seconds
 #
 # Each test is built once, in the preset that finds most errors. Code that parses input, verifies programs or
 # rewrites them is tested with the address and undefined-behaviour sanitizers (preset asan). Code that threads
@@ -30,7 +30,7 @@ cmake --preset release -D SINTER_BUILD_TESTS=ON -D SINTER_BUILD_BENCH=ON -D SINT
 cmake --build --preset release --parallel "$cores"
 
 stage "Build the fuzzers and the tests of the runtime, the passes and the builder, with sanitizers and without CUDA (preset asan)"
-cmake --preset asan -D SINTER_FUZZ_SECONDS="${SINTER_FUZZ_SECONDS:-10}"
+cmake --preset asan -D SINTER_FUZZ_SECONDS="${SINTER_FUZZ_SECONDS:-5}"
 cmake --build --preset asan --parallel "$cores" --target sinter_tests
 
 trees=(release asan)

@@ -29,6 +29,38 @@ int64_t BytesOfResults(Operation* op) {
 constexpr int64_t kBytesToGatherAgain = int64_t{1} << 20;
 constexpr int64_t kGathersBetween = 4;
 
+// Returns the operands whose terms the op lets pass; none if they must settle before it. Terms that an op
+// makes larger settle before it, unless its result is added to other terms: a bf16 gradient travels before
+// its cast to f32.
+llvm::SmallVector<unsigned> TermsThatPass(Operation* op, const ir::FactorRule& rule,
+                                          const llvm::DenseMap<Value, Sharding>& values) {
+  auto isTerm = [&](Value value) {
+    auto found = values.find(value);
+    return found != values.end() && !found->second.partial.empty() &&
+           found->second.combine == ir::ReduceKind::sum;
+  };
+  llvm::SmallVector<unsigned> terms;
+  int64_t bytes = 0;
+  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+    if (values.find(operand)->second.partial.empty()) continue;
+    terms.push_back(i);
+    bytes += BytesOfTensor(operand);
+    const Sharding& first = values.find(op->getOperand(terms[0]))->second;
+    if (!isTerm(operand) || !operand.hasOneUse() || values.find(operand)->second.partial != first.partial) {
+      return {};
+    }
+  }
+  if (terms.empty() || !llvm::is_contained(rule.linear_in, terms)) return {};
+  if (BytesOfResults(op) > bytes) {
+    auto sum = op->hasOneUse() ? llvm::dyn_cast<ir::AddOp>(*op->user_begin()) : ir::AddOp();
+    if (!sum || !llvm::all_of(sum->getOperands(),
+                              [&](Value value) { return !values.contains(value) || isTerm(value); })) {
+      return {};
+    }
+  }
+  return terms;
+}
+
 // Cuts the sharding by the axes of `wish` that it lacks, and returns them: in dimensions that it does not
 // cut, and within the parts of an extent that both cut.
 llvm::SmallVector<StringAttr, 1> CutFurther(ir::MeshAttr mesh, Sharding& sharding, const Sharding& wish) {
@@ -150,7 +182,7 @@ bool FunctionSharding::runOnTerms(Operation* op) {
 void FunctionSharding::forward(Operation* op) {
   if (runOnTerms(op)) return;
   OpSharding sharding(op, mesh_);
-  const llvm::SmallVector<unsigned> terms = termsThatPass(op, sharding.rule());
+  const llvm::SmallVector<unsigned> terms = TermsThatPass(op, sharding.rule(), values_);
   Axes passing;
   if (!terms.empty()) passing.assign(values_.find(op->getOperand(terms[0]))->second.partial);
   llvm::SmallVector<Sharding> operands;
@@ -171,37 +203,6 @@ void FunctionSharding::forward(Operation* op) {
     }
   }
   put(op, std::move(sharding));
-}
-
-// Returns the operands whose terms the op lets pass; none if they must settle before it. Terms that an op
-// makes larger settle before it, unless its result is added to other terms: a bf16 gradient travels before
-// its cast to f32.
-llvm::SmallVector<unsigned> FunctionSharding::termsThatPass(Operation* op, const ir::FactorRule& rule) {
-  auto isTerm = [&](Value value) {
-    auto found = values_.find(value);
-    return found != values_.end() && !found->second.partial.empty() &&
-           found->second.combine == ir::ReduceKind::sum;
-  };
-  llvm::SmallVector<unsigned> terms;
-  int64_t bytes = 0;
-  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
-    if (values_.find(operand)->second.partial.empty()) continue;
-    terms.push_back(i);
-    bytes += BytesOfTensor(operand);
-    const Sharding& first = values_.find(op->getOperand(terms[0]))->second;
-    if (!isTerm(operand) || !operand.hasOneUse() || values_.find(operand)->second.partial != first.partial) {
-      return {};
-    }
-  }
-  if (terms.empty() || !llvm::is_contained(rule.linear_in, terms)) return {};
-  if (BytesOfResults(op) > bytes) {
-    auto sum = op->hasOneUse() ? llvm::dyn_cast<ir::AddOp>(*op->user_begin()) : ir::AddOp();
-    if (!sum || !llvm::all_of(sum->getOperands(),
-                              [&](Value value) { return !values_.contains(value) || isTerm(value); })) {
-      return {};
-    }
-  }
-  return terms;
 }
 
 // Runs the op on the parts that its operands have along the axis, where that gathers fewer bytes than running

@@ -64,7 +64,6 @@ class FunctionSharding : private ReshardReasons::Parts {
   void sweep();
   void forward(mlir::Operation* op);
   bool runOnTerms(mlir::Operation* op);
-  llvm::SmallVector<unsigned> termsThatPass(mlir::Operation* op, const ir::FactorRule& rule);
   void cutAlong(mlir::Operation* op, OpSharding& sharding, mlir::StringAttr axis);
   bool cutOwned(mlir::Operation* op, OpSharding& sharding, mlir::StringAttr axis) const;
   void settle(mlir::Value value);
@@ -101,7 +100,7 @@ class FunctionSharding : private ReshardReasons::Parts {
   // Axes that cut a value for other reasons than work.
   llvm::DenseMap<mlir::Value, llvm::SmallVector<std::pair<mlir::StringAttr, CutKind>, 1>> kinds_;
   RowReaders readers_;
-  WorkFeeds feeds_;  // Of ops that are no updates, and run on other than stored parts.
+  WorkFeeds feeds_;  // The work is that of ops that are no updates, on other than stored parts.
 
   struct Reshard {
     ir::ReshardOp op;
