@@ -26,10 +26,10 @@
 // LOCAL: sinter.reduce_scatter {{.*}}over ["tensor"]
 // LOCAL: sinter.all_gather {{.*}}over ["tensor"]
 // LOCAL: sinter.reduce_scatter {{.*}}over ["tensor"]
+// LOCAL: sinter.all_reduce {{.*}}over ["data", "tensor"]{{.*}}(tensor<f32>, tensor<8xf32>)
 // LOCAL: sinter.all_gather {{.*}}over ["tensor"] {{.*}}tensor<1x3x8xf32> -> tensor<2x3x8xf32>
 // LOCAL-NOT: all_gather
-// LOCAL-DAG: sinter.all_reduce {{.*}}over ["data", "tensor"]{{.*}}(tensor<f32>, tensor<8xf32>)
-// LOCAL-DAG: sinter.all_reduce {{.*}}over ["data"]{{.*}}(tensor<8x8xf32>, tensor<3x8xf32>)
+// LOCAL: sinter.all_reduce {{.*}}over ["data"]{{.*}}(tensor<8x8xf32>, tensor<3x8xf32>)
 // LOCAL-NOT: all_reduce
 module attributes {sinter.mesh = #sinter.mesh<data 2, tensor 2>} {
   sinter.variable @table : tensor<6x8xf32> = normal(0.0, 0.1) seed 1 trainable {sinter.dims = #sinter.sharding<[6 vocabulary, 8]>}
