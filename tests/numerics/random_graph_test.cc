@@ -24,7 +24,7 @@ using reference::Value;
 #ifdef SINTER_GRAPHS_OF_A_PART
 constexpr uint64_t kGraphs = SINTER_GRAPHS_OF_A_PART;
 #else
-constexpr uint64_t kGraphs = 15;
+constexpr uint64_t kGraphs = 8;
 #endif
 
 struct Way {
