@@ -13,7 +13,7 @@ bool IsStreamed(plan_ir::CallOp call, const JobOutput& output) {
   const Slot& slot = output.slot;
   if (slot.kind != Slot::Kind::kOut || plan_ir::TensorBytes(slot.type) < kStreamedBytes) return false;
   BufferRegion place = RegionOf(call.getOuts()[slot.index]);
-  bool is_aligned = place.space == BufferRegion::Space::kArena && place.offset % kStreamedAlignment == 0;
+  bool is_aligned = place.space == BufferRegion::Space::kArena && place.IsAligned(kStreamedAlignment);
   return is_aligned &&
          llvm::none_of(call.getIns(), [&](mlir::Value in) { return Overlaps(RegionOf(in), place); });
 }

@@ -40,9 +40,9 @@ constexpr int64_t kMaxIndex32 = std::numeric_limits<int32_t>::max() - (1 << 24);
 bool IsAligned(plan_ir::CallOp call, const Slot& slot) {
   switch (slot.kind) {
     case Slot::Kind::kIn:
-      return RegionOf(call.getIns()[slot.index]).offset % kAccessBytes == 0;
+      return RegionOf(call.getIns()[slot.index]).IsAligned(kAccessBytes);
     case Slot::Kind::kOut:
-      return RegionOf(call.getOuts()[slot.index]).offset % kAccessBytes == 0;
+      return RegionOf(call.getOuts()[slot.index]).IsAligned(kAccessBytes);
     case Slot::Kind::kWorkspace:
       return slot.offset % kAccessBytes == 0;
   }

@@ -1,5 +1,7 @@
 #include "sinter/codegen/places/buffer_region.h"
 
+#include <numeric>
+
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace sinter::codegen {
@@ -30,6 +32,14 @@ bool SameMemory(const BufferRegion& a, const BufferRegion& b) {
 }
 
 }  // namespace
+
+bool BufferRegion::IsAligned(int64_t alignment) const {
+  int64_t start = offset;
+  if (auto input = llvm::dyn_cast_or_null<plan_ir::InputOp>(root); input && input.getPart()) {
+    start = std::gcd(start, plan_ir::StartDivisor(*input.getPart()));
+  }
+  return start % alignment == 0;
+}
 
 BufferRegion RegionOf(mlir::Value buffer) {
   using Space = BufferRegion::Space;

@@ -22,6 +22,10 @@ struct BufferRegion {
   ir::DeviceAttr device;  // Device of the arena, variable, constant or copy of the input.
   int64_t offset = 0;
   int64_t bytes = 0;
+
+  // True if the place begins at a multiple of `alignment` bytes, at most 64, wherever its memory is. A rank's
+  // part of an input begins where it does in the whole input.
+  bool IsAligned(int64_t alignment) const;
 };
 
 BufferRegion RegionOf(mlir::Value buffer);

@@ -1,5 +1,7 @@
 #include "sinter/ir/plan/plan_ops.h"
 
+#include <numeric>
+
 #include "llvm/ADT/TypeSwitch.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -31,6 +33,12 @@ void PlanDialect::initialize() {
 
 int64_t TensorBytes(mlir::RankedTensorType type) {
   return type.getNumElements() * ir::ElementBytes(type.getElementType());
+}
+
+int64_t StartDivisor(ir::PartAttr part) {
+  int64_t rows = part.getFirst();
+  for (const int64_t stride : part.getStrides()) rows = std::gcd(rows, stride);
+  return rows * TensorBytes(ir::Resized(part.getWhole(), 0, 1));
 }
 
 int64_t BufferType::getBytes() const { return TensorBytes(getTensor()); }

@@ -26,6 +26,10 @@ inline constexpr int64_t kBucketAlignment = 256;
 // Bytes of a dense tensor: an i1 element takes one.
 int64_t TensorBytes(mlir::RankedTensorType type);
 
+// The greatest common divisor of the bytes, in the whole input, before each rank's part; 0 if all parts begin
+// with the input.
+int64_t StartDivisor(ir::PartAttr part);
+
 }  // namespace sinter::plan_ir
 
 #endif  // SINTER_IR_PLAN_PLAN_OPS_H_

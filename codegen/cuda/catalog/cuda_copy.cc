@@ -18,8 +18,7 @@ std::optional<CudaCatalogLaunch> CudaCopy(const BufferRegion& from, const Buffer
   const bool on_one_gpu = from.device && from.device == to.device &&
                           ir::TargetModel::Of(from.device).kernels == ir::KernelForm::kCuda;
   if (!on_one_gpu || from.bytes < kLeastBytes || Overlaps(from, to)) return std::nullopt;
-  // Arenas, variables, inputs and constants have a larger alignment, so the offsets decide.
-  if (from.offset % kAccessBytes != 0 || to.offset % kAccessBytes != 0) return std::nullopt;
+  if (!from.IsAligned(kAccessBytes) || !to.IsAligned(kAccessBytes)) return std::nullopt;
   CatalogText text(FitsIndex32(from.bytes));
   text.Number("kBytes", from.bytes).Number("kBlock", kCatalogBlock).Number("kEach", kEach);
   CudaCatalogLaunch launch =

@@ -229,6 +229,7 @@ class EmulatedModelsTest : public ::testing::Test {
 };
 
 // Ranks that share batch, heads, hidden units and words, and the storage of variables, or rows in between.
+// Exchanges may travel in parts.
 TEST_F(EmulatedModelsTest, GptOnAMeshOfFour) {
   const Model model = Gpt(Precision::kF32);
   const Trained want = Train(model, {}, {});
@@ -239,8 +240,28 @@ TEST_F(EmulatedModelsTest, GptOnAMeshOfFour) {
     options.verify_each_pass = true;
     options.parallel = {parallel::Data{}, parallel::Tensor{.rows = level == 1},
                         parallel::Zero{.level = level, .least_bytes = 256}};
+    options.exchange_parts = level == 3 ? 2 : 1;
     ExpectSame(Train(model, options, {Emulated(0), Emulated(1), Emulated(2), Emulated(3)}), want);
   }
+}
+
+// The second rank's part of an input begins at no multiple of the 16 bytes that a kernel reads at once: 36
+// bytes into the labels, and 86,472 into the features. Those are so large that a kernel copies them for a
+// product.
+TEST_F(EmulatedModelsTest, PartsOfInputsThatAreNotAligned) {
+  constexpr int64_t kBatch = 17, kFeatures = 2402;
+  Model model{Graph("mlp", /*seed=*/9), Waves({kBatch, kFeatures}), Labels({kBatch}, kClasses)};
+  nn::Module net = nn::Sequential{nn::Linear(8), nn::Tanh(), nn::Linear(kClasses)};
+  model.graph.Function("train", [&](Builder& b) {
+    Tensor x = b.Input("x", F32, {kBatch, kFeatures});
+    Tensor loss = SoftmaxCrossEntropy(net(x * 0.5), b.Input("y", I32, {kBatch})) + Mean(net(x));
+    optim::Sgd{.learning_rate = b.Scalar("rate")}.Minimize(loss);
+    b.Output("loss", loss);
+  });
+  const Trained want = Train(model, {}, {});
+  CompileOptions options;
+  options.data_parallel = {.devices = {Emulated(0), Emulated(1)}, .even = false};
+  ExpectSame(Train(model, options, {Emulated(0)}), want);
 }
 
 TEST_F(EmulatedModelsTest, LeNet) { ExpectTrainsAsOnTheCpu(LeNet()); }
