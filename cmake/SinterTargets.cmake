@@ -29,12 +29,24 @@ function(sinter_library name)
   endif()
   target_link_libraries(${name} PUBLIC sinter_flags ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
   sinter_compile_together(${name})
+  set(is_compiler OFF)
+  if(name MATCHES "^sinter_(ir|passes|codegen|plan_codegen|frontend)$")
+    set(is_compiler ON)
+    # The time of the compiler is that of LLVM and NVRTC. -O1 saves three tenths of the time to compile these
+    # libraries, and they take a fiftieth of the time to compile a model.
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endif()
   if(ARG_MLIR)
     sinter_use_mlir(${name})
     # A check of each pointer would take a fifth of the compile time of code that uses MLIR, whose own code has
     # none; the address sanitizer finds accesses through wrong pointers. Arithmetic is checked.
     if(SINTER_SANITIZE MATCHES "undefined")
       target_compile_options(${name} PRIVATE -fno-sanitize=null,alignment,object-size,vptr,pointer-overflow)
+    endif()
+    # The address sanitizer checks the compiler's code by calls and not inline: the same checks, a fifth of the
+    # compile time less.
+    if(is_compiler AND SINTER_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+      target_compile_options(${name} PRIVATE "SHELL:-mllvm -asan-instrumentation-with-call-threshold=0")
     endif()
   endif()
 endfunction()
@@ -48,6 +60,7 @@ function(sinter_compile_like_library name)
   endif()
 endfunction()
 
+# sinter_use_mlir(name [precompiled header's target]): the target sees MLIR's headers.
 function(sinter_use_mlir name)
   target_include_directories(${name} SYSTEM PRIVATE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
   target_compile_definitions(${name} PRIVATE ${LLVM_DEFINITIONS})
@@ -55,7 +68,9 @@ function(sinter_use_mlir name)
   # effect.
   target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=1500000>)
   sinter_compile_like_library(${name})
-  if(NOT name STREQUAL "sinter_mlir_pch")
+  if(ARGC GREATER 1)
+    target_precompile_headers(${name} REUSE_FROM ${ARGV1})
+  elseif(NOT name MATCHES "^sinter_mlir(_test)?_pch$")
     target_precompile_headers(${name} REUSE_FROM sinter_mlir_pch)
   endif()
 endfunction()
@@ -72,8 +87,12 @@ function(sinter_read_options name)
 endfunction()
 
 # Compiles test code without the undefined-behaviour sanitizer and without fuzzer instrumentation, which would
-# take half of its compile time. The tested libraries keep both.
+# take half of its compile time. With the address sanitizer it is not optimized, which saves two thirds of the
+# rest. The tested libraries keep all three.
 function(sinter_compile_as_test name)
+  if(SINTER_SANITIZE MATCHES "address")
+    target_compile_options(${name} PRIVATE -O0)
+  endif()
   if(SINTER_SANITIZE MATCHES "undefined")
     target_compile_options(${name} PRIVATE -fno-sanitize=undefined)
   endif()
@@ -102,28 +121,58 @@ function(sinter_emulated_test name program)
     # Disables the Haswell features that the emulator lacks; no program uses them.
     add_test(NAME haswell.${name}
       COMMAND ${SINTER_QEMU} -cpu Haswell-noTSX,-tsc-deadline,-invpcid,-pcid,-x2apic $<TARGET_FILE:${program}> ${ARGN})
-    set_tests_properties(haswell.${name} PROPERTIES TIMEOUT 300 LABELS v3 ENVIRONMENT "SINTER_NUM_THREADS=2")
+    set_tests_properties(haswell.${name} PROPERTIES TIMEOUT 300 COST 30 LABELS v3 ENVIRONMENT "SINTER_NUM_THREADS=2")
   endif()
 endfunction()
 
-# sinter_test(name SOURCES a_test.cc ... DEPS libs... [LABELS ...] [MLIR] [AS_V3] [SANITIZED]): a GoogleTest
-# binary, one ctest per case. With the thread sanitizer, only tests with the label `threads` are built. AS_V3
-# adds the test v3.<name>, which runs all cases as on a CPU of level x86-64-v3; most test machines have newer
-# CPUs. SANITIZED: SINTER_SKIP_SANITIZED leaves the test out, for it depends on no compiler and no option.
+# sinter_cases(name program SECONDS n [TIMEOUT seconds] [LABELS ...] [ENVIRONMENT ...]): adds the cases of a
+# GoogleTest program as the ctest `name`, or if they take longer than a part as ctests `name.1`, `name.2`...
+# Each runs every n-th case. The longest begin first.
+set(SINTER_SECONDS_OF_A_PART 20)
+function(sinter_cases name program)
+  cmake_parse_arguments(ARG "" "SECONDS;TIMEOUT" "LABELS;ENVIRONMENT" ${ARGN})
+  if(NOT ARG_SECONDS)
+    set(ARG_SECONDS 1)
+  endif()
+  math(EXPR parts "(${ARG_SECONDS} + ${SINTER_SECONDS_OF_A_PART} - 1) / ${SINTER_SECONDS_OF_A_PART}")
+  math(EXPR cost "${ARG_SECONDS} / ${parts}")
+  foreach(part RANGE 1 ${parts})
+    set(test ${name})
+    set(shard "")
+    if(parts GREATER 1)
+      set(test ${name}.${part})
+      math(EXPR index "${part} - 1")
+      set(shard GTEST_TOTAL_SHARDS=${parts} GTEST_SHARD_INDEX=${index})
+    endif()
+    add_test(NAME ${test} COMMAND ${program} --gtest_brief=1)
+    set_tests_properties(${test} PROPERTIES TIMEOUT ${ARG_TIMEOUT} COST ${cost} LABELS "${ARG_LABELS}"
+      ENVIRONMENT "${ARG_ENVIRONMENT};${shard}")
+  endforeach()
+endfunction()
+
+# sinter_test(name SOURCES a_test.cc ... DEPS libs... [LABELS ...] [MLIR] [AS_V3] [SANITIZED] [SECONDS n]
+# [APART]): a GoogleTest binary, one ctest per case; with SINTER_GROUP_TESTS and without APART, few ctests
+# (sinter_cases), for all cases take about n seconds. With the thread sanitizer, only tests with the label
+# `threads` are built. AS_V3 adds the test v3.<name>, which runs all cases as on a CPU of level x86-64-v3; most
+# test machines have newer CPUs. SANITIZED: SINTER_SKIP_SANITIZED leaves the test out, for it depends on no
+# compiler and no option.
 function(sinter_test name)
-  cmake_parse_arguments(ARG "MLIR;AS_V3;SANITIZED" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "MLIR;AS_V3;SANITIZED;APART" "TIMEOUT;SECONDS" "SOURCES;DEPS;LABELS" ${ARGN})
   if(ARG_SANITIZED AND SINTER_SKIP_SANITIZED AND NOT SINTER_SANITIZE)
     return()
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE sinter_flags ${ARG_DEPS} GTest::gmock GTest::gtest_main)
   sinter_compile_together(${name})
-  if(ARG_MLIR)
-    sinter_use_mlir(${name})
-  else()
+  if(NOT ARG_MLIR)
     sinter_compile_like_library(${name})
     sinter_compile_as_test(${name})
     target_precompile_headers(${name} REUSE_FROM sinter_test_pch)
+  elseif(TARGET sinter_mlir_test_pch)
+    sinter_use_mlir(${name} sinter_mlir_test_pch)
+    sinter_compile_as_test(${name})
+  else()
+    sinter_use_mlir(${name})
   endif()
   # A test is compiled more often than run, and -O1 saves a sixth of its compile time. The tested libraries
   # keep -O3.
@@ -131,29 +180,43 @@ function(sinter_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
-  set(properties TIMEOUT ${ARG_TIMEOUT})
+  set(environment "")
   if(SINTER_SANITIZE STREQUAL "thread")
     if(NOT "threads" IN_LIST ARG_LABELS)
       set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
       return()
     endif()
-    list(APPEND properties ENVIRONMENT "TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/tsan.supp")
+    set(environment "TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/tsan.supp")
   elseif(ARG_MLIR OR "${ARG_DEPS}" MATCHES "sinter_frontend")
-    list(APPEND properties ENVIRONMENT "ASAN_OPTIONS=${SINTER_ASAN_OPTIONS}")
+    set(environment "ASAN_OPTIONS=${SINTER_ASAN_OPTIONS}")
+  endif()
+  # Sanitizers check neither LLVM nor the code that it compiles; LLVM would take a third of the time of these
+  # tests. random_graph_test still optimizes.
+  if(SINTER_SANITIZE AND "${ARG_DEPS}" MATCHES "sinter_frontend")
+    list(APPEND environment SINTER_CPU_OPTIMIZATION=0)
   endif()
   add_dependencies(sinter_tests ${name})
   if("gpu" IN_LIST ARG_LABELS)
     sinter_list_gpu_test(${name} ${name} "" "")
   endif()
-  if(ARG_LABELS)
-    # Joins the labels into one value, with ";" escaped: gtest_discover_tests expands lists three times.
-    string(REPLACE ";" [==[\\\\\\\\;]==] labels "${ARG_LABELS}")
-    list(APPEND properties LABELS "${labels}")
+  # Cases for a GPU stay apart, for ctest lists the skipped ones.
+  if(SINTER_GROUP_TESTS AND NOT ARG_APART AND NOT "gpu" IN_LIST ARG_LABELS)
+    sinter_cases(${name} ${name} SECONDS ${ARG_SECONDS} TIMEOUT 600 LABELS ${ARG_LABELS} ENVIRONMENT ${environment})
+  else()
+    set(properties TIMEOUT ${ARG_TIMEOUT})
+    # Joins lists into one value, with ";" escaped: gtest_discover_tests expands lists three times.
+    if(environment)
+      string(REPLACE ";" [==[\\\\\\\\;]==] environment "${environment}")
+      list(APPEND properties ENVIRONMENT "${environment}")
+    endif()
+    if(ARG_LABELS)
+      string(REPLACE ";" [==[\\\\\\\\;]==] labels "${ARG_LABELS}")
+      list(APPEND properties LABELS "${labels}")
+    endif()
+    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES ${properties})
   endif()
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES ${properties})
   if(ARG_AS_V3 AND NOT SINTER_SANITIZE AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-    add_test(NAME v3.${name} COMMAND ${name} --gtest_brief=1)
-    set_tests_properties(v3.${name} PROPERTIES TIMEOUT 600 LABELS v3 ENVIRONMENT "${SINTER_AS_V3}")
+    sinter_cases(v3.${name} ${name} SECONDS ${ARG_SECONDS} TIMEOUT 600 LABELS v3 ENVIRONMENT ${SINTER_AS_V3})
   endif()
 endfunction()
 

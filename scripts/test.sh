@@ -26,11 +26,12 @@ stage "Install what is missing"
 scripts/bootstrap.sh
 
 stage "Build all (preset release)"
-cmake --preset release -D SINTER_BUILD_TESTS=ON -D SINTER_BUILD_BENCH=ON -D SINTER_TEST_FOLDERS="$folders" -D SINTER_SKIP_SANITIZED="$skip"
+cmake --preset release -D SINTER_BUILD_TESTS=ON -D SINTER_BUILD_BENCH=ON -D SINTER_TEST_FOLDERS="$folders" -D SINTER_SKIP_SANITIZED="$skip" \
+  -D SINTER_GROUP_TESTS=ON
 cmake --build --preset release --parallel "$cores"
 
 stage "Build the fuzzers and the tests of the runtime, the passes and the builder, with sanitizers and without CUDA (preset asan)"
-cmake --preset asan -D SINTER_FUZZ_SECONDS="${SINTER_FUZZ_SECONDS:-5}"
+cmake --preset asan -D SINTER_GROUP_TESTS=ON -D SINTER_FUZZ_SECONDS="${SINTER_FUZZ_SECONDS:-5}"
 cmake --build --preset asan --parallel "$cores" --target sinter_tests
 
 trees=(release asan)
@@ -39,7 +40,7 @@ trees=(release asan)
 mkdir -p build/all
 if echo 'int main() {}' | clang++-19 -fsanitize=thread -x c++ - -o build/all/thread_sanitizer && build/all/thread_sanitizer; then
   stage "Build the tests of what threads share, with the thread sanitizer (preset tsan)"
-  cmake --preset tsan
+  cmake --preset tsan -D SINTER_GROUP_TESTS=ON
   cmake --build --preset tsan --parallel "$cores" --target sinter_tests
   trees+=(tsan)
 else

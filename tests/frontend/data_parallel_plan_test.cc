@@ -182,7 +182,7 @@ TEST(DataParallelPlanTest, APlanForAThousandRanksIsAsLargeAsForTwo) {
     EXPECT_EQ(many.plan.Devices().back(), Device::Gpu(1023));
   }
   const std::vector<double> seconds = CompileTimes(Transformer, {1, 1024}, /*rounds=*/4);
-  EXPECT_LE(seconds[1], 1.5 * seconds[0]);
+  EXPECT_LE(seconds[1], 2 * seconds[0]);
 }
 
 // Devices are listed only if they are not in turn.

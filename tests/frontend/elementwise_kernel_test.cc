@@ -275,7 +275,9 @@ TEST_F(ElementwiseKernelTest, BecomesVectorCode) {
   CompileOptions options;
   options.target_cpu = "x86-64-v3";
   options.dump_stages = {"assembly"};
+  setenv("SINTER_CPU_OPTIMIZATION", "3", /*overwrite=*/1);
   absl::StatusOr<Plan> plan = Compile(graph, options, &report);
+  unsetenv("SINTER_CPU_OPTIMIZATION");
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_THAT(report.dumps["assembly"],
               AllOf(HasSubstr("vsubps"), HasSubstr("%ymm"), Not(HasSubstr("callq\texp"))));

@@ -229,6 +229,20 @@ TEST(CpuTargetsTest, AWrongNumberOfThreadsIsAnError) {
             "CompileOptions::threads is -1: give a number of threads, or 0 for one a core");
 }
 
+TEST(CpuTargetsTest, TheEnvironmentSetsTheOptimization) {
+  setenv("SINTER_CPU_OPTIMIZATION", "0", 1);
+  absl::StatusOr<Plan> plain = FunctionsPlan({});
+  setenv("SINTER_CPU_OPTIMIZATION", "3", 1);
+  absl::StatusOr<Plan> best = FunctionsPlan({});
+  setenv("SINTER_CPU_OPTIMIZATION", "4", 1);
+  EXPECT_EQ(FunctionsPlan({}).status().message(), "SINTER_CPU_OPTIMIZATION is \"4\": write 0, 1, 2 or 3");
+  unsetenv("SINTER_CPU_OPTIMIZATION");
+  absl::StatusOr<Plan> usual = FunctionsPlan({});
+  ASSERT_TRUE(plain.ok() && best.ok() && usual.ok());
+  EXPECT_FALSE(std::ranges::equal(plain->bytes(), best->bytes()));
+  EXPECT_TRUE(std::ranges::equal(usual->bytes(), best->bytes()));
+}
+
 // A plan that runs only on GPUs requires nothing of the host CPU.
 TEST(CpuTargetsTest, APlanWithoutCodeForCpusHasNoTarget) {
   Graph graph("products");

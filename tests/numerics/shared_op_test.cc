@@ -23,6 +23,8 @@ class SharedOpTest : public ::testing::TestWithParam<int> {
  protected:
   SharedOpTest() {
     setenv("SINTER_CPU_DEVICES", "3", 1);
+    // op_test tests optimized kernels of the same ops; LLVM would take four fifths of the time of this test.
+    setenv("SINTER_CPU_OPTIMIZATION", "0", /*overwrite=*/0);
     mlir::DialectRegistry registry;
     ir::RegisterDialects(registry);
     context_.appendDialectRegistry(registry);
