@@ -164,7 +164,8 @@ class HostCollectiveWork : public HostCollective {
                                                                       .tag = options_.tag,
                                                                       .session = options_.session,
                                                                       .run = run_,
-                                                                      .function = options_.function});
+                                                                      .function = options_.function,
+                                                                      .patience = options_.patience});
     transfers_.clear();
     return status;
   }

@@ -13,6 +13,7 @@
 #ifndef SINTER_RUNTIME_CPU_HOST_COLLECTIVE_H_
 #define SINTER_RUNTIME_CPU_HOST_COLLECTIVE_H_
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -38,6 +39,7 @@ struct HostCollectiveOptions {
   uint32_t tag = 0;
   uint32_t session = 0;
   uint32_t function = 0;
+  std::chrono::milliseconds patience{0};
 };
 
 // The collective work of all local members, all on CPUs.

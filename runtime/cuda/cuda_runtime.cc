@@ -129,11 +129,10 @@ class CudaRuntime : public DeviceRuntime {
   CudaEvent given_;    // Recorded on this stream when another stream waits for it.
   CudaEvent arrived_;  // Recorded at the end of a download.
   CudaEvent arrived_before_;
-  CudaEvent staged_;           // The inputs of a run are in the staging buffer.
-  CudaEvent cleared_;          // The staging buffer is free again.
-  bool reads_inputs_ = false;  // The GPU may still read the caller's pinned memory.
-  CudaEvent exchanged_;        // The exchanges of a capture have ended.
-  std::chrono::milliseconds patience_{0};
+  CudaEvent staged_;                         // The inputs of a run are in the staging buffer.
+  CudaEvent cleared_;                        // The staging buffer is free again.
+  bool reads_inputs_ = false;                // The GPU may still read the caller's pinned memory.
+  CudaEvent exchanged_;                      // The exchanges of a capture have ended.
   std::optional<double> seconds_per_event_;  // Measured on first use.
   ThreadPool pool_{1};
   bool needs_cublaslt_ = false;
@@ -164,7 +163,7 @@ absl::StatusOr<std::unique_ptr<DeviceRuntime>> CudaRuntime::Make(int index,
   runtime->context_->set_load_times(options.load_times);
   runtime->context_->set_switches(switches);
   runtime->pool_ = options.pool;
-  runtime->patience_ = options.exchange_patience;
+  runtime->context_->set_patience(options.exchange_patience);
   runtime->needs_cublaslt_ = needed.cublaslt;
   const CudaDeviceScope on(index);
   SINTER_RETURN_IF_ERROR(on.status());
@@ -187,13 +186,17 @@ absl::Status CudaRuntime::Connect(const fb::Plan& plan, std::span<DeviceRuntime*
     SINTER_ASSIGN_OR_RETURN(runtimes.emplace_back(), Cast(*peers[device]));
     gpus.push_back({device, peers[device]->device().index()});
   }
+  if (world != nullptr && !world->connects()) {
+    for (CudaRuntime* const runtime : runtimes) runtime->context_->set_is_alone();
+    return absl::OkStatus();
+  }
   SINTER_ASSIGN_OR_RETURN(std::shared_ptr<NcclCommunicators> communicators,
-                          NcclCommunicators::Connect(plan, gpus, local, world, patience_));
+                          NcclCommunicators::Connect(plan, gpus, local, world));
   for (CudaRuntime* const runtime : runtimes) {
     runtime->context_->set_communicators(communicators, communicators.get());
-    if (runtime->patience_.count() == 0) continue;
+    if (!runtime->context_->patience().has_limit()) continue;
     SINTER_ASSIGN_OR_RETURN(std::unique_ptr<ExchangeProgress> progress, ExchangeProgress::Create());
-    runtime->context_->set_progress(std::move(progress), runtime->patience_);
+    runtime->context_->set_progress(std::move(progress));
   }
   return absl::OkStatus();
 }

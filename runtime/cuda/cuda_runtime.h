@@ -11,7 +11,6 @@
 #ifndef SINTER_RUNTIME_CUDA_CUDA_RUNTIME_H_
 #define SINTER_RUNTIME_CUDA_CUDA_RUNTIME_H_
 
-#include <chrono>
 #include <memory>
 
 #include "absl/status/statusor.h"
@@ -19,6 +18,7 @@
 #include "sinter/runtime/host/thread_pool.h"
 #include "sinter/runtime/memory/caching_allocator.h"
 #include "sinter/runtime/memory/device.h"
+#include "sinter/runtime/world/exchange_patience.h"
 
 namespace sinter {
 
@@ -41,8 +41,7 @@ struct CudaRuntimeOptions {
   // Threads that copy Upload's data to pinned memory: with a single thread, the copy takes four times as long
   // as the PCIe transfer. Runs do not use the pool, because its idle threads would spin between tasks.
   ThreadPool pool = ThreadPool(1);
-  // Longest time of an exchange with other GPUs (SessionOptions::exchange_patience); 0: no limit.
-  std::chrono::milliseconds exchange_patience{0};
+  ExchangePatience exchange_patience;  // Limits exchanges with other GPUs.
   // The plan whose steps the runtime will make, for the libraries to load while the GPU is initialized. A
   // failure is reported by the step that needs the library. Null: each step loads what it needs.
   const fb::Plan* plan = nullptr;

@@ -8,12 +8,12 @@
 #ifndef SINTER_RUNTIME_DEVICE_STEP_H_
 #define SINTER_RUNTIME_DEVICE_STEP_H_
 
-#include <chrono>
 #include <cstddef>
 #include <memory>
 
 #include "absl/status/status.h"
 #include "sinter/kernels/cpu/isa.h"
+#include "sinter/runtime/world/exchange_patience.h"
 #include "sinter/runtime/world/local_devices.h"
 
 namespace sinter {
@@ -49,8 +49,7 @@ struct StepContext {
   // For collectives (runtime/plan/collective.h).
   World* world = nullptr;   // Null if there are no other processes.
   LocalDevices local = {};  // The plan's devices in this process.
-  // SessionOptions::exchange_patience.
-  std::chrono::milliseconds exchange_patience{0};
+  ExchangePatience exchange_patience;
   // Choices among algorithms of libraries (runtime/device/session_tuning.h); outlives all steps. Null if
   // there is no tuning.
   SessionTuning* tuning = nullptr;

@@ -115,8 +115,8 @@ std::unique_ptr<HostCollective> FunctionLaunches::MakeHostCollective(const Launc
   const fb::CollectiveStep& table = *first.body_as_CollectiveStep();
   const std::string name = absl::StrCat(std::string(CollectiveName(table.kind())), ", ",
                                         steps_.DescribeCollective(launch.steps.front()));
-  const World::Operation operation =
-      steps_.OperationOf(name, CollectiveNumber(steps_.table(), launch.steps.front()));
+  const World::Operation operation = steps_.OperationOf(
+      name, CollectiveNumber(steps_.table(), launch.steps.front()), steps_[launch.steps.front()].patience);
   std::unique_ptr<HostCollective> made = HostCollective::Make(steps_.table(), CollectiveGroup{launch.steps},
                                                               {.pool = &pool_,
                                                                .local = steps_.memory().local,
@@ -124,7 +124,8 @@ std::unique_ptr<HostCollective> FunctionLaunches::MakeHostCollective(const Launc
                                                                .name = name,
                                                                .tag = operation.tag,
                                                                .session = operation.session,
-                                                               .function = operation.function});
+                                                               .function = operation.function,
+                                                               .patience = operation.patience});
   steps_.NeedLibraryWorkspace(launch.device, made->WorkspaceBytes());
   return made;
 }

@@ -53,6 +53,7 @@ absl::Status FunctionSteps::Load() {
     }
   }
   for (const LoadedStep& step : steps_) exchanges_ = exchanges_ || IsBetweenProcesses(*step.table);
+  if (exchanges_) SetPatience();
   // The device may still be preparing slow steps (DeviceRuntime::Prepare).
   for (const MakeCost cost : {MakeCost::kQuick, MakeCost::kSlow}) {
     for (size_t i = 0; i < steps_.size(); ++i) {
@@ -91,15 +92,38 @@ bool FunctionSteps::WritesVariables(const fb::Step& step) {
   return writes;
 }
 
+std::vector<uint32_t> FunctionSteps::MembersOf(const fb::Step& step) const {
+  if (const fb::CollectiveStep* const collective = step.body_as_CollectiveStep(); collective != nullptr) {
+    return {collective->group()->begin(), collective->group()->end()};
+  }
+  if (!IsBetweenDevices(table_, step) || IsCopyOfInput(table_, step)) return {step.device()};
+  return {table_.buffers()->Get(step.inputs()->Get(0))->device(), step.device()};
+}
+
 // Gives the same answer in all processes.
 bool FunctionSteps::IsBetweenProcesses(const fb::Step& step) const {
   const int rank = memory_->local.RankOf(step.device());
-  if (const fb::CollectiveStep* const collective = step.body_as_CollectiveStep(); collective != nullptr) {
-    return std::ranges::any_of(*collective->group(),
-                               [&](uint32_t device) { return memory_->local.RankOf(device) != rank; });
+  return std::ranges::any_of(MembersOf(step),
+                             [&](uint32_t device) { return memory_->local.RankOf(device) != rank; });
+}
+
+// A process that this one has exchanged with in a run has left the user's code. Processes of GPUs have all
+// met before the run.
+void FunctionSteps::SetPatience() {
+  const std::chrono::milliseconds within = memory_->patience.WithinRun(plan_, table_);
+  std::vector<bool> has_begun(static_cast<size_t>(memory_->world->size()), !DeviceOf(plan_, 0).is_host());
+  has_begun[static_cast<size_t>(memory_->world->rank())] = true;
+  for (LoadedStep& step : steps_) {
+    if (!step.is_here || !IsBetweenProcesses(*step.table)) continue;
+    step.patience = within;
+    for (const uint32_t device : MembersOf(*step.table)) {
+      const auto process = static_cast<size_t>(memory_->local.RankOf(device));
+      if (!has_begun[process]) step.patience = memory_->patience.FromUserCode();
+    }
+    for (const uint32_t device : MembersOf(*step.table)) {
+      has_begun[static_cast<size_t>(memory_->local.RankOf(device))] = true;
+    }
   }
-  if (!IsBetweenDevices(table_, step) || IsCopyOfInput(table_, step)) return false;
-  return memory_->local.RankOf(table_.buffers()->Get(step.inputs()->Get(0))->device()) != rank;
 }
 
 absl::Status FunctionSteps::MakeStep(size_t index) {
@@ -180,7 +204,7 @@ absl::Status FunctionSteps::RunCopyBetweenProcesses(size_t index) {
                                     .data = slots_[step.first_slot + (is_send ? 0 : 1)],
                                     .bytes = bytes,
                                     .is_send = is_send};
-  return memory_->world->Exchange({&transfer, 1}, OperationOf("copy", index));
+  return memory_->world->Exchange({&transfer, 1}, OperationOf("copy", index, step.patience));
 }
 
 absl::Status FunctionSteps::RunAndWait(size_t index) {
@@ -195,12 +219,14 @@ void FunctionSteps::SayWritten(const Launch& launch) {
   if (writes) has_written_.store(true, std::memory_order_relaxed);
 }
 
-World::Operation FunctionSteps::OperationOf(std::string_view name, uint64_t number) const {
+World::Operation FunctionSteps::OperationOf(std::string_view name, uint64_t number,
+                                            std::chrono::milliseconds patience) const {
   return {.name = name,
           .tag = World::TagOf(number),
           .session = memory_->session,
           .run = memory_->exchanging_runs,
-          .function = index_};
+          .function = index_,
+          .patience = patience};
 }
 
 // Errors --------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@
 #define SINTER_RUNTIME_EXECUTE_FUNCTION_STEPS_H_
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -43,6 +44,8 @@ struct LoadedStep {
   bool writes_variables;
   size_t profile_entry;
   size_t library_workspace = 0;  // Offset in the device's library workspace.
+  // Limit of an exchange with other processes; 0: the world's own alone.
+  std::chrono::milliseconds patience{0};
 };
 
 class FunctionSteps {
@@ -87,8 +90,10 @@ class FunctionSteps {
 
   // True if the function exchanges data with other processes, on any device of the plan.
   bool exchanges() const { return exchanges_; }
-  // `number`: the number of the exchange in the function, the same on all its processes.
-  World::Operation OperationOf(std::string_view name, uint64_t number) const;
+  // `number`: the number of the exchange in the function, the same on all its processes. `patience`: that of
+  // its step.
+  World::Operation OperationOf(std::string_view name, uint64_t number,
+                               std::chrono::milliseconds patience) const;
 
   // `function "train", step 14 (sum)`.
   std::string Describe(size_t index) const;
@@ -112,6 +117,9 @@ class FunctionSteps {
   size_t ExchangeBytesOf(const fb::Step& copy) const;
   absl::Status RunCopyBetweenProcesses(size_t index);
   bool IsBetweenProcesses(const fb::Step& step) const;
+  void SetPatience();
+  // The devices that exchange in the step.
+  std::vector<uint32_t> MembersOf(const fb::Step& step) const;
   bool WritesVariables(const fb::Step& step);
   std::byte* PointerOf(uint32_t buffer) const;
 

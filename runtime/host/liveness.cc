@@ -10,6 +10,8 @@ namespace {
 
 // A longer pause between two rounds means that this process was stopped and could not receive beats.
 constexpr std::chrono::milliseconds kOwnPause(1000);
+// The place of a rank that leaves.
+constexpr std::string_view kEnd = "the destructor of its world";
 
 }  // namespace
 
@@ -43,6 +45,7 @@ bool Liveness::HaveAllLeft() const {
 void Liveness::Say(State state, std::string_view reason) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (state == State::kBroken) return Fail(std::string(reason));
+  if (state == State::kLeaving) places_.Set(static_cast<size_t>(rank_), kEnd, /*is_waiting=*/true);
   own_.state = state;
   ++saying_;
 }
@@ -79,8 +82,11 @@ void Liveness::Hear(int rank, const Beat& beat, Time now) {
   Peer& peer = peers_[static_cast<size_t>(rank)];
   peer.heard = now;
   const std::string_view text(beat.text, strnlen(beat.text, sizeof(beat.text)));
-  if (beat.state == State::kLeaving) peer.has_left = true;
   if (beat.state == State::kBroken) return Fail(std::string(text));
+  if (beat.state == State::kLeaving) {
+    peer.has_left = true;
+    return places_.Set(static_cast<size_t>(rank), kEnd, /*is_waiting=*/true);
+  }
   places_.Set(static_cast<size_t>(rank), text, beat.state == State::kWaiting);
 }
 

@@ -3,6 +3,7 @@
 #include <mpi.h>
 #include <signal.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -12,12 +13,16 @@
 #include "sinter/runtime/mpi/mpi_status.h"
 #include "sinter/runtime/mpi/mpi_transport.h"
 #include "sinter/runtime/mpi/termination.h"
+#include "sinter/runtime/world/exchange_patience.h"
 #include "sinter/runtime/world/message_world.h"
 
 namespace sinter {
 namespace {
 
 bool exists = false;
+
+// Longer than any run.
+constexpr std::chrono::hours kUnlimited(24 * 365 * 100);
 
 // Initializes MPI unless it already is. Returns true if this call did it.
 absl::StatusOr<bool> BeginMpi() {
@@ -51,6 +56,19 @@ absl::Status CheckLaunch(const Launch& launch, bool ends_mpi) {
   return status;
 }
 
+absl::StatusOr<std::chrono::milliseconds> PatienceOf(const MpiWorldOptions& options) {
+  if (options.patience.has_value()) {
+    if (*options.patience >= std::chrono::seconds(1)) return *options.patience;
+    return absl::InvalidArgumentError(
+        absl::StrCat("a rank that waits for ", options.patience->count(),
+                     " ms may only be faster than the others: give MpiWorldOptions::patience at least 1000"));
+  }
+  SINTER_ASSIGN_OR_RETURN(const std::optional<std::chrono::milliseconds> given,
+                          ExchangePatience::FromEnvironment());
+  if (!given.has_value()) return MessageWorld::kPatience;
+  return given->count() > 0 ? *given : std::chrono::milliseconds(kUnlimited);
+}
+
 }  // namespace
 
 struct MpiWorld::State {
@@ -72,11 +90,7 @@ absl::StatusOr<std::unique_ptr<MpiWorld>> MpiWorld::Create(const MpiWorldOptions
         absl::StrCat("a rank that was silent for ", options.silence.count(),
                      " ms may only have been slow: give MpiWorldOptions::silence at least 1000"));
   }
-  if (options.patience < std::chrono::seconds(1)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a rank that waits for ", options.patience.count(),
-                     " ms may only be faster than the others: give MpiWorldOptions::patience at least 1000"));
-  }
+  SINTER_ASSIGN_OR_RETURN(const std::chrono::milliseconds patience, PatienceOf(options));
   if (options.piece_bytes < 1 || options.piece_bytes > size_t{1} << 30) {
     return absl::InvalidArgumentError(absl::StrCat("MPI cannot send pieces of ", options.piece_bytes,
                                                    " bytes: MpiWorldOptions::piece_bytes is 1 to 2^30"));
@@ -90,7 +104,7 @@ absl::StatusOr<std::unique_ptr<MpiWorld>> MpiWorld::Create(const MpiWorldOptions
   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<MpiTransport> transport, MpiTransport::Create(options));
   exists = true;
   return std::unique_ptr<MpiWorld>(
-      new MpiWorld(std::make_unique<State>(std::move(transport), ends_mpi, options.patience)));
+      new MpiWorld(std::make_unique<State>(std::move(transport), ends_mpi, patience)));
 }
 
 MpiWorld::~MpiWorld() {

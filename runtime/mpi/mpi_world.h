@@ -32,6 +32,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -46,7 +47,9 @@ struct MpiWorldOptions {
   std::chrono::milliseconds silence = std::chrono::seconds(4);
   // A rank waits for the others in one exchange for this long, at least a second. Then the world breaks with
   // an error that says where each rank is: which ones wait, and after which exchange the others compute.
-  std::chrono::milliseconds patience = std::chrono::hours(1);
+  // Default: SINTER_EXCHANGE_PATIENCE, else an hour. Within a run sessions wait for less, as far as their
+  // plan allows (SessionOptions::exchange_patience).
+  std::optional<std::chrono::milliseconds> patience = std::nullopt;
   // Larger messages travel in pieces of this size, because MPI counts in int.
   size_t piece_bytes = size_t{1} << 30;
 };
@@ -57,8 +60,8 @@ class MpiWorld : public World {
   // rank. FailedPrecondition if a world exists, MPI has ended, MPI was initialized without
   // MPI_THREAD_SERIALIZED, or MPI's world has another size than mpirun or the step of srun that started the
   // program: srun without `--mpi=pmix` would make a world of one rank of each task. InvalidArgument for bad
-  // options. Unavailable if MPI fails. Then end the process: the other ranks wait until mpirun sees that it
-  // has ended.
+  // options or a bad SINTER_EXCHANGE_PATIENCE. Unavailable if MPI fails. Then end the process: the other
+  // ranks wait until mpirun sees that it has ended.
   static absl::StatusOr<std::unique_ptr<MpiWorld>> Create(const MpiWorldOptions& options = {});
   ~MpiWorld() override;
 

@@ -123,11 +123,13 @@ struct SessionOptions {
   // The processes that run the plan together (runtime/world/world.h), each with its share of the devices.
   // Must outlive the session. Null: this process runs all devices.
   World* world = nullptr;
-  // Longest time of one exchange between GPUs, from when a thread begins to wait for its GPU. Then the
-  // session fails with Unavailable, which names the rank, the exchange and its line; so does a session whose
-  // other ranks are alive and stuck. At least a second, or 0: no limit, and no marks for it on the GPUs.
-  // Exchanges between CPUs have MpiWorldOptions::patience.
-  std::chrono::milliseconds exchange_patience = std::chrono::hours(1);
+  // Longest wait of a rank for the others in one exchange. Then the session fails with Unavailable, which
+  // names the rank, the exchange and its line: another rank is alive and stuck. At least a second, or 0: no
+  // limit, and no marks for it on the GPUs. Default: SINTER_EXCHANGE_PATIENCE, else ten minutes and the time
+  // that a run takes at most (runtime/world/exchange_patience.h). The first exchange of a run may wait for
+  // the user's code of another rank, so without this option it has the world's own limit alone
+  // (MpiWorldOptions::patience), which holds for all exchanges of CPUs.
+  std::optional<std::chrono::milliseconds> exchange_patience = std::nullopt;
   CpuMatmuls cpu_matmuls = CpuMatmuls::kSameBits;
   // How GPU algorithms for matmuls and convolutions are chosen, and the file that keeps the choice
   // (runtime/device/tuning.h).

@@ -72,11 +72,7 @@ absl::StatusOr<std::unique_ptr<SessionState>> SessionState::Load(Plan plan, cons
 }
 
 absl::Status SessionState::UseOptions(const SessionOptions& options) {
-  if (options.exchange_patience.count() != 0 && options.exchange_patience < std::chrono::seconds(1)) {
-    return absl::InvalidArgumentError(absl::StrCat("SessionOptions::exchange_patience is ",
-                                                   options.exchange_patience.count(),
-                                                   " ms: give at least 1000, or 0 for no limit"));
-  }
+  SINTER_ASSIGN_OR_RETURN(buffers_.patience, ExchangePatience::Of(options.exchange_patience));
   if (options.threads < 0 || options.threads > ThreadPool::kMaxThreads) {
     return absl::InvalidArgumentError(absl::StrCat("a session cannot have ", options.threads,
                                                    " threads: 1 to ", ThreadPool::kMaxThreads,
@@ -116,7 +112,7 @@ absl::Status SessionState::LoadDevices(const SessionOptions& options) {
                          .uses_onednn = options.cpu_matmuls == CpuMatmuls::kOneDnn,
                          .world = buffers_.world,
                          .local = buffers_.local,
-                         .exchange_patience = options.exchange_patience,
+                         .exchange_patience = buffers_.patience,
                          .tuning = &tuning_,
                          .load_times = &load_times_,
                          .plan = &program_.table()});

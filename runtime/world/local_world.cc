@@ -133,7 +133,9 @@ class LocalWorld::Rank : public World {
   template <typename Condition>
   absl::Status WaitUntil(std::unique_lock<std::mutex>& lock, Condition condition, const Transfer* from,
                          const Operation& operation) {
-    shared_.changed.wait_for(lock, shared_.patience, [&] { return condition() || !shared_.broken.ok(); });
+    const auto patience =
+        operation.patience.count() > 0 ? std::min(shared_.patience, operation.patience) : shared_.patience;
+    shared_.changed.wait_for(lock, patience, [&] { return condition() || !shared_.broken.ok(); });
     // A completed transfer counts, even if another rank has given up since.
     if (condition()) return absl::OkStatus();
     if (!shared_.broken.ok()) return shared_.broken;

@@ -1,10 +1,14 @@
 #include "sinter/runtime/world/message_world.h"
 
+#include <algorithm>
+#include <iostream>
 #include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "sinter/runtime/host/status.h"
+#include "sinter/runtime/host/waited_time.h"
+#include "sinter/runtime/world/exchange_patience.h"
 
 namespace sinter {
 namespace {
@@ -20,6 +24,10 @@ constexpr std::chrono::milliseconds kGrace(1000);
 // rank's reason.
 constexpr std::chrono::milliseconds kShortGrace(300);
 constexpr std::chrono::milliseconds kLookInterval(20);
+
+int64_t SecondsOf(std::chrono::milliseconds time) {
+  return std::chrono::duration_cast<std::chrono::seconds>(time).count();
+}
 
 // While an instance lives, SIGTERM only sets a flag.
 class Waiting {
@@ -146,17 +154,18 @@ absl::Status MessageWorld::FindReasonToEnd() {
       failure.has_value() ? *failure : absl::StrCat("rank ", rank(), " is told to end (SIGTERM)"));
 }
 
-absl::Status MessageWorld::OutOfPatience() const {
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(patience_).count();
-  return absl::UnavailableError(absl::StrCat("rank ", transport_.rank(), " has waited for ", seconds, " s (",
-                                             transport_.liveness().DescribePlaces(), ")"));
+absl::Status MessageWorld::OutOfPatience(std::chrono::milliseconds patience) const {
+  return absl::UnavailableError(
+      absl::StrCat("rank ", transport_.rank(), " has waited for ", SecondsOf(patience), " s (",
+                   transport_.liveness().DescribePlaces(), "; ", kExchangePatienceVariable, " allows more)"));
 }
 
-absl::Status MessageWorld::ExchangeAll() {
+absl::Status MessageWorld::ExchangeAll(std::chrono::milliseconds patience) {
   const Waiting waiting(transport_);
   SINTER_RETURN_IF_ERROR(transport_.Begin(messages_));
   const Time start = transport_.Now();
   Time looked = start;
+  WaitedTime waited(start);
   for (size_t left = messages_.size(); left > 0;) {
     done_.clear();
     SINTER_RETURN_IF_ERROR(transport_.Poll(done_));
@@ -171,7 +180,7 @@ absl::Status MessageWorld::ExchangeAll() {
     const Time now = transport_.Now();
     if (now - looked > kLookInterval || transport_.IsToldToEnd()) {
       SINTER_RETURN_IF_ERROR(FindFailure());
-      if (now - start > patience_) return OutOfPatience();
+      if (waited.At(now) > patience) return OutOfPatience(patience);
       looked = now;
     }
     transport_.Pause(now - start < kBusyTime ? std::chrono::microseconds(0) : kNap);
@@ -184,7 +193,8 @@ absl::Status MessageWorld::Exchange(std::span<const Transfer> transfers, const O
   ListMessages(transfers, operation);
   if (messages_.empty()) return absl::OkStatus();
   transport_.liveness().SayPlace(operation.name, /*is_waiting=*/true);
-  if (const absl::Status status = ExchangeAll(); !status.ok()) Break(status, operation);
+  const auto patience = operation.patience.count() > 0 ? std::min(patience_, operation.patience) : patience_;
+  if (const absl::Status status = ExchangeAll(patience); !status.ok()) Break(status, operation);
   transport_.liveness().SayPlace(operation.name, /*is_waiting=*/false);
   return broken_;
 }
@@ -192,8 +202,15 @@ absl::Status MessageWorld::Exchange(std::span<const Transfer> transfers, const O
 absl::Status MessageWorld::Leave() {
   Liveness& liveness = transport_.liveness();
   if (broken_.ok()) liveness.Say(Liveness::State::kLeaving, "");
-  // The others may still compute. The wait has no limit while they live.
+  // The others may still compute. The wait has no limit while they live, but a rank that hangs gets a name.
+  WaitedTime waited(transport_.Now());
+  bool has_said = false;
   while (broken_.ok() && !liveness.HaveAllLeft()) {
+    if (!has_said && waited.At(transport_.Now()) > patience_) {
+      has_said = true;
+      std::cerr << absl::StrCat("sinter: rank ", rank(), " has waited for ", SecondsOf(patience_), " s (",
+                                liveness.DescribePlaces(), "), and continues to wait\n");
+    }
     if (const std::optional<std::string> failure = liveness.failure(); failure.has_value()) {
       broken_ = absl::UnavailableError(*failure);
     }

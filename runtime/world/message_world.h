@@ -79,11 +79,12 @@ class MessageTransport {
 
 class MessageWorld : public World {
  public:
-  // Time that a rank waits in one exchange. Generous: one rank may write files or evaluate alone.
+  // Limit of the time that a rank waits in one exchange. Generous: one rank may write files or evaluate
+  // alone.
   static constexpr std::chrono::milliseconds kPatience = std::chrono::hours(1);
 
-  // `transport` must outlive the world. An exchange that takes longer than `patience` fails; the error says
-  // where all ranks are.
+  // `transport` must outlive the world. An exchange that takes longer than `patience`, which is above 0,
+  // fails; the error says where all ranks are.
   explicit MessageWorld(MessageTransport* transport, std::chrono::milliseconds patience = kPatience);
 
   int rank() const override { return transport_.rank(); }
@@ -94,18 +95,18 @@ class MessageWorld : public World {
   bool MayStillWrite() const override { return may_still_write_; }
 
   // Announces that this rank makes no more exchanges, and waits until all others announce the same or one
-  // fails. Returns the world's error, if any. After an error it waits long enough for the others to learn the
-  // cause.
+  // fails. After `patience` it says on std::cerr where they are, and continues to wait. Returns the world's
+  // error, if any. After an error it waits long enough for the others to learn the cause.
   absl::Status Leave();
 
  private:
   void ListMessages(std::span<const Transfer> transfers, const Operation& operation);
   // These return only the cause of an error, without the operation.
-  absl::Status ExchangeAll();
+  absl::Status ExchangeAll(std::chrono::milliseconds patience);
   absl::Status Finish(const MessageTransport::Done& done);
   absl::Status FindFailure();
   absl::Status FindReasonToEnd();
-  absl::Status OutOfPatience() const;
+  absl::Status OutOfPatience(std::chrono::milliseconds patience) const;
   void Break(const absl::Status& cause, const Operation& operation);
 
   MessageTransport& transport_;

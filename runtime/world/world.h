@@ -16,6 +16,7 @@
 #ifndef SINTER_RUNTIME_WORLD_WORLD_H_
 #define SINTER_RUNTIME_WORLD_WORLD_H_
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -43,6 +44,9 @@ class World {
     uint32_t session = 0;
     int64_t run = 0;
     uint32_t function = 0;
+    // The call waits for the others for at most this time, and at most for the world's own limit, if it has
+    // one. 0: only the latter.
+    std::chrono::milliseconds patience{0};
   };
 
   // Tags are below it. One less than the tags that every MPI has, 0 to 32767 (MPI 3.1, section 8.1.2,
@@ -58,8 +62,8 @@ class World {
   // Makes all transfers, in any order, and returns when all are done; the memory may then be reused. Messages
   // from one rank to another match in list order. Sinter allocates nothing after a call with as many
   // transfers. Unavailable if a rank does not answer, has ended, has given up or is at another call; the
-  // message names the rank and the operation. The world is then broken: every later call fails with the same
-  // error.
+  // message names the rank and the operation. So it is if the wait takes too long. The world is then broken:
+  // every later call fails with the same error.
   virtual absl::Status Exchange(std::span<const Transfer> transfers, const Operation& operation) = 0;
 
   // Gathers `own`, of equal size on each rank, in rank order: `all` has size() times its bytes. Errors as
@@ -70,6 +74,10 @@ class World {
   // Unavailable, as Exchange, if a rank is known to have ended or given up. Sends nothing and does not wait,
   // so it can be polled while the GPUs exchange data.
   virtual absl::Status Check() { return absl::OkStatus(); }
+
+  // False: the ranks exchange nothing, and each computes alone with values of its own. For tools that time
+  // the steps of one rank of many.
+  virtual bool connects() const { return true; }
 
   // Gives up this rank: pending and later calls of the others fail with this reason.
   virtual void Abort(std::string_view reason) = 0;

@@ -73,17 +73,15 @@ CudaContext::~CudaContext() {
   for (CudaStream* stream : {&input_stream_, &collective_stream_, &stream_}) stream->reset();
 }
 
-void CudaContext::set_progress(std::unique_ptr<ExchangeProgress> progress,
-                               std::chrono::milliseconds patience) {
+void CudaContext::set_progress(std::unique_ptr<ExchangeProgress> progress) {
   progress_ = std::move(progress);
-  patience_ = patience;
 }
 
 absl::Status CudaContext::Poll(std::string_view what, const std::function<cudaError_t()>& query) const {
   using Clock = std::chrono::steady_clock;
   Clock::time_point checked = Clock::now(), failed;
   std::optional<ExchangeDeadline> deadline;
-  if (progress_ != nullptr) deadline.emplace(*progress_, patience_);
+  if (progress_ != nullptr) deadline.emplace(*progress_);
   absl::Status failure;
   for (int spins = 0;; ++spins) {
     const cudaError_t code = query();

@@ -12,7 +12,6 @@
 #ifndef SINTER_RUNTIME_CUDA_CONTEXT_CUDA_CONTEXT_H_
 #define SINTER_RUNTIME_CUDA_CONTEXT_CUDA_CONTEXT_H_
 
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <string_view>
@@ -26,6 +25,7 @@
 #include "sinter/runtime/cuda/driver/gpu_switches.h"
 #include "sinter/runtime/memory/caching_allocator.h"
 #include "sinter/runtime/memory/device.h"
+#include "sinter/runtime/world/exchange_patience.h"
 
 namespace sinter {
 
@@ -66,8 +66,14 @@ class CudaContext {
   }
   NcclCommunicators* communicators() const { return communicators_.get(); }
 
-  // A wait breaks off if an exchange takes longer than `patience`, which is above 0.
-  void set_progress(std::unique_ptr<ExchangeProgress> progress, std::chrono::milliseconds patience);
+  // The GPU exchanges nothing (World::connects): each exchange is a copy of its own values.
+  void set_is_alone() { is_alone_ = true; }
+  bool is_alone() const { return is_alone_; }
+
+  void set_patience(const ExchangePatience& patience) { patience_ = patience; }
+  const ExchangePatience& patience() const { return patience_; }
+  // A wait breaks off if an exchange takes longer than it may.
+  void set_progress(std::unique_ptr<ExchangeProgress> progress);
   // Null if exchanges have no time limit.
   ExchangeProgress* progress() const { return progress_.get(); }
 
@@ -132,7 +138,8 @@ class CudaContext {
   std::shared_ptr<NcclCommunicators> communicators_;
   ExchangeWatch* watch_ = nullptr;
   std::unique_ptr<ExchangeProgress> progress_;
-  std::chrono::milliseconds patience_{0};
+  ExchangePatience patience_;
+  bool is_alone_ = false;
   mutable bool may_still_work_ = false;
 };
 

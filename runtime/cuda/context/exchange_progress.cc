@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "sinter/runtime/cuda/driver/cuda_memory.h"
 #include "sinter/runtime/host/status.h"
+#include "sinter/runtime/world/exchange_patience.h"
 
 namespace sinter {
 
@@ -19,8 +20,8 @@ ExchangeProgress::~ExchangeProgress() {
   if (marks_ != nullptr) memory_->Free(const_cast<uint8_t*>(marks_), kMost);
 }
 
-uint32_t ExchangeProgress::Add(Place place, std::string name) {
-  exchanges_.push_back({place, std::move(name)});
+uint32_t ExchangeProgress::Add(Exchange exchange) {
+  exchanges_.push_back(std::move(exchange));
   return static_cast<uint32_t>(exchanges_.size() - 1);
 }
 
@@ -40,14 +41,14 @@ void ExchangeProgress::Clear() {
   for (size_t i = 0; i < marked(); ++i) marks_[i] = 0;
 }
 
-const std::string* ExchangeProgress::under_way() const {
+const ExchangeProgress::Exchange* ExchangeProgress::under_way() const {
   const Exchange* latest = nullptr;
   for (size_t i = 0; i < marked(); ++i) {
     if (marks_[i] != 0 && (latest == nullptr || latest->place < exchanges_[i].place)) {
       latest = &exchanges_[i];
     }
   }
-  return latest == nullptr ? nullptr : &latest->name;
+  return latest;
 }
 
 // FNV-1a: http://www.isthe.com/chongo/tech/comp/fnv/.
@@ -58,21 +59,20 @@ uint64_t ExchangeProgress::state() const {
 }
 
 absl::Status ExchangeDeadline::Check() {
-  if (patience_.count() == 0) return absl::OkStatus();
   const Clock::time_point now = Clock::now();
   const uint64_t state = progress_.state();
-  if (!has_begun_ || state != state_) {
-    has_begun_ = true;
+  if (!waited_.has_value() || state != state_) {
     state_ = state;
-    since_ = now;
+    waited_.emplace(now);
     return absl::OkStatus();
   }
-  if (now - since_ <= patience_) return absl::OkStatus();
-  const std::string* const name = progress_.under_way();
-  if (name == nullptr) return absl::OkStatus();
+  const auto waited = waited_->At(now);
+  const ExchangeProgress::Exchange* const exchange = progress_.under_way();
+  if (exchange == nullptr || waited <= exchange->patience) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat(
-      *name, " has not ended for ", patience_.count(),
-      " ms: another member does not come, or is slower than SessionOptions::exchange_patience allows"));
+      exchange->name, " has not ended for ", exchange->patience.count(),
+      " ms: another member does not come, or is slower than SessionOptions::exchange_patience or ",
+      kExchangePatienceVariable, " allows"));
 }
 
 }  // namespace sinter

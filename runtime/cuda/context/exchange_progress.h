@@ -1,9 +1,11 @@
 // Which exchange of a GPU is under way, for waits that must end although a member never comes.
 //
-//   const uint32_t number = progress.Add({0, 14}, "all_reduce, function \"train\", step 14 (net.cc:12)");
+//   const uint32_t number = progress.Add({.place = {0, 14},
+//                                         .name = "all_reduce, function \"train\", step 14 (net.cc:12)",
+//                                         .patience = patience});
 //   SINTER_RETURN_IF_ERROR(progress.Begin(number, stream));        // Before the exchange, also in a capture.
 //   SINTER_RETURN_IF_ERROR(progress.End(stream));                  // After the last one of a launch.
-//   ExchangeDeadline deadline(progress, patience);
+//   ExchangeDeadline deadline(progress);
 //   SINTER_RETURN_IF_ERROR(deadline.Check());                      // Now and then, while waiting.
 //
 // The GPU itself writes the marks to pinned memory, because a captured graph tells nothing to the CPU. An
@@ -15,12 +17,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "sinter/runtime/cuda/driver/cuda_handles.h"
+#include "sinter/runtime/host/waited_time.h"
 #include "sinter/runtime/memory/device_memory.h"
 
 namespace sinter {
@@ -37,8 +41,14 @@ class ExchangeProgress {
   ExchangeProgress(const ExchangeProgress&) = delete;
   ExchangeProgress& operator=(const ExchangeProgress&) = delete;
 
+  struct Exchange {
+    Place place;
+    std::string name;
+    std::chrono::milliseconds patience;  // The longest time that it may take.
+  };
+
   // Returns the number of an exchange. Load phase.
-  uint32_t Add(Place place, std::string name);
+  uint32_t Add(Exchange exchange);
 
   absl::Status Begin(uint32_t number, cudaStream_t stream) const;
   absl::Status End(cudaStream_t stream) const;
@@ -46,16 +56,11 @@ class ExchangeProgress {
   void Clear();
 
   // Null if none is under way.
-  const std::string* under_way() const;
+  const Exchange* under_way() const;
   // Changes when a mark does.
   uint64_t state() const;
 
  private:
-  struct Exchange {
-    Place place;
-    std::string name;
-  };
-
   ExchangeProgress() = default;
   size_t marked() const { return exchanges_.size() < kMost ? exchanges_.size() : kMost; }
 
@@ -67,22 +72,18 @@ class ExchangeProgress {
 // The time limit of each exchange during one wait.
 class ExchangeDeadline {
  public:
-  // 0: no limit.
-  ExchangeDeadline(const ExchangeProgress& progress, std::chrono::milliseconds patience)
-      : progress_(progress), patience_(patience) {}
+  explicit ExchangeDeadline(const ExchangeProgress& progress) : progress_(progress) {}
 
-  // Unavailable if one exchange has been under way for longer than the limit since the first call; the
-  // message names it.
+  // Unavailable if one exchange has been under way for longer than it may since the first call; the message
+  // names it.
   absl::Status Check();
 
  private:
   using Clock = std::chrono::steady_clock;
 
   const ExchangeProgress& progress_;
-  const std::chrono::milliseconds patience_;
-  bool has_begun_ = false;
   uint64_t state_ = 0;
-  Clock::time_point since_;
+  std::optional<WaitedTime> waited_;  // Since the state changed; empty before the first call.
 };
 
 }  // namespace sinter

@@ -14,6 +14,7 @@
 #include "sinter/runtime/cuda/driver/lost_gpus.h"
 #include "sinter/runtime/host/sha256.h"
 #include "sinter/runtime/host/status.h"
+#include "sinter/runtime/host/waited_time.h"
 #include "sinter/runtime/plan/plan_devices.h"
 
 namespace sinter {
@@ -118,7 +119,8 @@ absl::Status NcclCommunicator::State(bool* in_progress) {
 }
 
 absl::Status NcclCommunicator::Issue(
-    std::string_view operation, const std::function<absl::Status(const Nccl& nccl, ncclComm_t comm)>& calls) {
+    std::string_view operation, std::chrono::milliseconds patience,
+    const std::function<absl::Status(const Nccl& nccl, ncclComm_t comm)>& calls) {
   const Nccl& nccl = all_->nccl_;
   absl::Status status;
   {
@@ -132,7 +134,7 @@ absl::Status NcclCommunicator::Issue(
       status.Update(nccl.Check(nccl.GroupEnd(), "give its work to a GPU"));
     }
   }
-  if (status.ok()) return all_->WaitUntilReady(*this, operation, all_->patience_);
+  if (status.ok()) return all_->WaitUntilReady(*this, operation, patience);
   status = WithName(status, operation, name_);
   all_->Abort(status);
   return status;
@@ -152,8 +154,7 @@ struct NcclCommunicators::Ending {
 };
 
 absl::StatusOr<std::unique_ptr<NcclCommunicators>> NcclCommunicators::Connect(
-    const fb::Plan& plan, const std::vector<PlanGpu>& gpus, const LocalDevices& local, World* world,
-    std::chrono::milliseconds patience) {
+    const fb::Plan& plan, const std::vector<PlanGpu>& gpus, const LocalDevices& local, World* world) {
   const std::vector<std::vector<uint32_t>> groups = GroupsOf(plan);
   const absl::StatusOr<const Nccl*> nccl = LoadNccl();
   const int own_rank = world == nullptr ? 0 : world->rank();
@@ -167,7 +168,7 @@ absl::StatusOr<std::unique_ptr<NcclCommunicators>> NcclCommunicators::Connect(
   }
   SINTER_ASSIGN_OR_RETURN(const std::vector<std::vector<GroupId>> ids,
                           GatherIds(world, std::move(own), status));
-  std::unique_ptr<NcclCommunicators> made(new NcclCommunicators(**nccl, world, patience));
+  std::unique_ptr<NcclCommunicators> made(new NcclCommunicators(**nccl, world));
   // All processes connect the groups that they have in common in one order, that of the program's exchanges.
   for (const std::vector<uint32_t>& group : groups) {
     const std::vector<GroupId>& of_first = ids[static_cast<size_t>(local.RankOf(group.front()))];
@@ -222,8 +223,8 @@ absl::Status NcclCommunicators::MakeGroup(const fb::Plan& plan, const std::vecto
 
 absl::Status NcclCommunicators::WaitUntilReady(NcclCommunicator& member, std::string_view operation,
                                                std::chrono::milliseconds limit) {
-  const Clock::time_point start = Clock::now();
-  Clock::time_point asked = start;
+  Clock::time_point asked = Clock::now();
+  WaitedTime waited(asked);
   bool in_progress = true;
   while (true) {
     absl::Status status = member.State(&in_progress);
@@ -233,7 +234,7 @@ absl::Status NcclCommunicators::WaitUntilReady(NcclCommunicator& member, std::st
       asked = now;
       status = Check();
     }
-    if (status.ok() && limit.count() > 0 && now - start > limit) {
+    if (status.ok() && limit.count() > 0 && waited.At(now) > limit) {
       status =
           absl::UnavailableError(absl::StrCat("another member has not answered for ", limit.count(), " ms"));
     }

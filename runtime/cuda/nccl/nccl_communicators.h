@@ -2,7 +2,8 @@
 //
 //   SINTER_ASSIGN_OR_RETURN(auto all, NcclCommunicators::Connect(plan, gpus, local, world));
 //   SINTER_ASSIGN_OR_RETURN(NcclCommunicator * member, all->Find(group, device));
-//   SINTER_RETURN_IF_ERROR(member->Issue("all_reduce", [&](const Nccl& nccl, ncclComm_t comm) { ... }));
+//   SINTER_RETURN_IF_ERROR(
+//       member->Issue("all_reduce", patience, [&](const Nccl& nccl, ncclComm_t comm) { ... }));
 //   SINTER_RETURN_IF_ERROR(all->Check());              // While waiting for the work: checks for errors.
 //
 // Calls never block forever. A call that another rank does not answer is given up when a communicator reports
@@ -53,7 +54,7 @@ class NcclCommunicator {
 
   // Runs `calls` in an NCCL group and returns when all work is submitted to the stream. `operation` completes
   // "could not ...".
-  absl::Status Issue(std::string_view operation,
+  absl::Status Issue(std::string_view operation, std::chrono::milliseconds patience,
                      const std::function<absl::Status(const Nccl& nccl, ncclComm_t comm)>& calls);
 
  private:
@@ -77,13 +78,11 @@ class NcclCommunicator {
 
 class NcclCommunicators : public ExchangeWatch {
  public:
-  // Connects the groups. A call that another member does not answer is given up after `patience`; 0: never.
-  // FailedPrecondition if NCCL is missing or two members of a group are the same GPU.
+  // Connects the groups. FailedPrecondition if NCCL is missing or two members of a group are the same GPU.
   // Unavailable if a rank does not answer.
   static absl::StatusOr<std::unique_ptr<NcclCommunicators>> Connect(const fb::Plan& plan,
                                                                     const std::vector<PlanGpu>& gpus,
-                                                                    const LocalDevices& local, World* world,
-                                                                    std::chrono::milliseconds patience = {});
+                                                                    const LocalDevices& local, World* world);
   // Waits up to 10 seconds for the other members to end too.
   ~NcclCommunicators() override;
   NcclCommunicators(const NcclCommunicators&) = delete;
@@ -103,8 +102,7 @@ class NcclCommunicators : public ExchangeWatch {
  private:
   friend class NcclCommunicator;
 
-  NcclCommunicators(const Nccl& nccl, World* world, std::chrono::milliseconds patience)
-      : nccl_(nccl), world_(world), patience_(patience) {}
+  NcclCommunicators(const Nccl& nccl, World* world) : nccl_(nccl), world_(world) {}
 
   absl::Status MakeGroup(const fb::Plan& plan, const std::vector<uint32_t>& group,
                          const std::vector<PlanGpu>& gpus, const ncclUniqueId& id);
@@ -116,7 +114,6 @@ class NcclCommunicators : public ExchangeWatch {
 
   const Nccl& nccl_;
   World* world_;
-  const std::chrono::milliseconds patience_;
   std::vector<std::unique_ptr<NcclCommunicator>> members_;
   mutable std::mutex mutex_;  // Guards `reason_`, `ending_` and calls of `world_`.
   std::atomic<bool> is_aborted_ = false;

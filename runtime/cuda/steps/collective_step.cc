@@ -7,6 +7,9 @@
 //
 // If exchanges have a time limit, a mark precedes each (exchange_progress.h). The mark that ends them comes
 // at the end of the capture, after all kernels: a kernel that starts early must follow kernels alone.
+//
+// On a GPU that computes alone (CudaContext::is_alone) the step copies the rank's own values instead.
+#include <chrono>
 #include <optional>
 #include <string>
 #include <utility>
@@ -23,6 +26,10 @@
 namespace sinter {
 namespace {
 
+std::byte* At(const StepArgs& args, const NcclCall::Place& place) {
+  return place.buffer < 0 ? nullptr : static_cast<std::byte*>(args.buffers[place.buffer]) + place.offset;
+}
+
 class CudaCollectiveStep : public Step {
  public:
   CudaCollectiveStep(const CudaContext& context, NcclCommunicator& communicator, std::string operation,
@@ -33,8 +40,11 @@ class CudaCollectiveStep : public Step {
         types_(types),
         calls_(std::move(calls)) {}
 
-  // `number`: that of the exchange in context.progress(), which is not null.
-  void HasDeadline(uint32_t number) { number_ = number; }
+  // `number`: that of the exchange in context.progress(), which is not null. `patience` is above 0.
+  void HasDeadline(uint32_t number, std::chrono::milliseconds patience) {
+    number_ = number;
+    patience_ = patience;
+  }
 
   absl::Status MakeEvents() {
     SINTER_ASSIGN_OR_RETURN(begun_, MakeCudaEvent());
@@ -51,8 +61,8 @@ class CudaCollectiveStep : public Step {
     if (number_.has_value()) {
       SINTER_RETURN_IF_ERROR(context_.progress()->Begin(*number_, context_.collective_stream()));
     }
-    SINTER_RETURN_IF_ERROR(
-        communicator_.Issue(operation_, [this, &args](const Nccl& nccl, ncclComm_t comm) -> absl::Status {
+    SINTER_RETURN_IF_ERROR(communicator_.Issue(
+        operation_, patience_, [this, &args](const Nccl& nccl, ncclComm_t comm) -> absl::Status {
           for (const NcclCall& call : calls_) {
             SINTER_RETURN_IF_ERROR(nccl.Check(Give(nccl, comm, call, args), operation_));
           }
@@ -75,13 +85,9 @@ class CudaCollectiveStep : public Step {
   }
 
  private:
-  static void* At(const StepArgs& args, const NcclCall::Place& place) {
-    return place.buffer < 0 ? nullptr : static_cast<std::byte*>(args.buffers[place.buffer]) + place.offset;
-  }
-
   ncclResult_t Give(const Nccl& nccl, ncclComm_t comm, const NcclCall& call, const StepArgs& args) const {
-    const void* const from = At(args, call.from);
-    void* const to = At(args, call.to);
+    const std::byte* const from = At(args, call.from);
+    std::byte* const to = At(args, call.to);
     cudaStream_t stream = context_.collective_stream();
     switch (call.kind) {
       case NcclCall::Kind::kAllReduce:
@@ -107,8 +113,55 @@ class CudaCollectiveStep : public Step {
   const std::string operation_;  // For example "all_reduce".
   const NcclTypes types_;
   const std::vector<NcclCall> calls_;
-  std::optional<uint32_t> number_;  // Missing: the exchange has no time limit.
+  std::optional<uint32_t> number_;         // Missing: the exchange has no time limit.
+  std::chrono::milliseconds patience_{0};  // 0: no limit.
   CudaEvent begun_, done_;
+};
+
+// A collective on a GPU that computes alone: puts its own values in the places of all members, so that later
+// steps compute with ordinary numbers.
+class LoneCollectiveStep : public Step {
+ public:
+  LoneCollectiveStep(const CudaContext& context, const CollectiveLayout& collective, uint32_t rank,
+                     std::vector<NcclCall> calls)
+      : context_(context),
+        element_bytes_(static_cast<size_t>(SizeOf(collective.dtype))),
+        ranks_(collective.size()),
+        rank_(rank),
+        calls_(std::move(calls)) {}
+
+  absl::Status Run(const StepArgs& args) override {
+    const CudaDeviceScope on(context_.index());
+    for (const NcclCall& call : calls_) {
+      const std::byte* const from = At(args, call.from);
+      std::byte* const to = At(args, call.to);
+      const size_t bytes = call.count * element_bytes_;
+      if (to == nullptr) continue;
+      if (call.kind == NcclCall::Kind::kAllGather) {
+        for (size_t r = 0; r < ranks_; ++r) SINTER_RETURN_IF_ERROR(Copy(to + r * bytes, from, bytes));
+      } else if (call.kind == NcclCall::Kind::kReduceScatter) {
+        SINTER_RETURN_IF_ERROR(Copy(to, from + rank_ * bytes, bytes));
+      } else {
+        SINTER_RETURN_IF_ERROR(Copy(to, from, bytes));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  // `from` may be null: then zeros arrive.
+  absl::Status Copy(std::byte* to, const std::byte* from, size_t bytes) const {
+    if (to == from || bytes == 0) return absl::OkStatus();
+    return CudaStatus(from == nullptr
+                          ? cudaMemsetAsync(to, 0, bytes, context_.stream())
+                          : cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, context_.stream()),
+                      "copy the values of a collective");
+  }
+
+  const CudaContext& context_;
+  const size_t element_bytes_;
+  const size_t ranks_, rank_;
+  const std::vector<NcclCall> calls_;
 };
 
 // The position of a step in its plan.
@@ -151,6 +204,9 @@ absl::StatusOr<std::unique_ptr<Step>> MakeCudaCollectiveStep(CudaContext& contex
   const size_t inputs = step.inputs() == nullptr ? 0 : step.inputs()->size();
   std::vector<NcclCall> calls = NcclCallsOf(collective, rank, static_cast<int>(inputs));
   if (calls.empty()) return MakeEmptyStep();
+  if (context.is_alone()) {
+    return std::make_unique<LoneCollectiveStep>(context, collective, rank, std::move(calls));
+  }
   if (context.communicators() == nullptr) {
     return absl::InternalError("a collective's members were not connected");
   }
@@ -160,8 +216,11 @@ absl::StatusOr<std::unique_ptr<Step>> MakeCudaCollectiveStep(CudaContext& contex
       context, *communicator, std::string(CollectiveName(collective.kind)), types, std::move(calls));
   SINTER_RETURN_IF_ERROR(made->MakeEvents());
   if (context.progress() != nullptr) {
-    made->HasDeadline(context.progress()->Add({place.function_index, place.index},
-                                              NameOf(plan, place, step, communicator->name())));
+    const std::chrono::milliseconds patience = context.patience().WithinRun(plan, *place.function);
+    made->HasDeadline(context.progress()->Add({.place = {place.function_index, place.index},
+                                               .name = NameOf(plan, place, step, communicator->name()),
+                                               .patience = patience}),
+                      patience);
   }
   return made;
 }

@@ -1,13 +1,18 @@
 // Every call of CUDA, cuBLASLt and NCCL fails once. The program must get an error that names the call, lose
 // nothing, and give the same bits at the next try.
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <span>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -20,6 +25,7 @@
 #include "sinter/tests/runtime/cuda/software_gpu.h"
 #include "sinter/tests/runtime/fake_gpu.h"
 #include "sinter/tests/runtime/fault_points.h"
+#include "sinter/tests/runtime/mesh_plans.h"
 #include "sinter/tests/runtime/training_plans.h"
 
 namespace sinter {
@@ -266,6 +272,55 @@ TEST_F(NcclFaultsTest, AnExchangeThatAMemberNeverJoinsHasADeadline) {
   }
 }
 
+// A world of which one rank is here.
+class LoneRank : public World {
+ public:
+  int rank() const override { return 1; }
+  int size() const override { return 4; }
+  absl::Status Exchange(std::span<const Transfer>, const Operation&) override { return absl::OkStatus(); }
+  absl::Status AllGather(std::span<const std::byte> own, std::span<std::byte> all,
+                         const Operation&) override {
+    for (size_t at = 0; at < all.size(); at += own.size()) {
+      std::ranges::copy(own, all.begin() + static_cast<std::ptrdiff_t>(at));
+    }
+    return absl::OkStatus();
+  }
+  bool connects() const override { return false; }
+  void Abort(std::string_view) override {}
+};
+
+// Without NCCL, in single and in captured steps. Tools time the steps of one rank so.
+TEST_F(DriverFaultsTest, ARankThatIsAloneExchangesWithItself) {
+  LoneRank world;
+  TestPlan plan = MeshPlan({2, 2}, Device::Gpu(0));
+  if (!UsesSoftwareGpu()) {
+    ASSERT_TRUE(GiveCode(plan).ok());
+  }
+  absl::StatusOr<Session> session = plan.MakeSession({.threads = 1, .world = &world});
+  ASSERT_TRUE(session.ok()) << session.status();
+  const auto values = [](const Outputs& outputs, const char* name) {
+    const auto span = *outputs[name].Span<float>();
+    return std::vector<float>(span.begin(), span.end());
+  };
+  std::vector<float> row, rows;
+  for (int64_t i = 0; i < kMeshRow; ++i) row.push_back(MeshElement(1, i));
+  for (int rank = 0; rank < 4; ++rank) rows.insert(rows.end(), row.begin(), row.end());
+  Profile profile;
+  for (int run = 1; run <= 6; ++run) {
+    const absl::StatusOr<Outputs> out =
+        session->Run("f", {{"x", MeshRows(0, 4)}}, run < 4 ? nullptr : &profile);
+    ASSERT_TRUE(out.ok()) << out.status();
+    EXPECT_EQ(values(*out, "over_a"), rows) << run;
+    EXPECT_EQ(values(*out, "scattered"), rows) << run;
+    EXPECT_THAT(*(*out)["numbers"].Span<int64_t>(), Each(101));
+    std::vector<float> sum;
+    for (const float value : row) sum.push_back(1 + static_cast<float>(run) * value);
+    EXPECT_EQ(values(*out, "w"), sum);
+  }
+  EXPECT_EQ(profile.runs, 3);
+  EXPECT_EQ(profile.steps.size(), session->program().functions()->Get(0)->steps()->size());
+}
+
 TEST_F(NcclFaultsTest, PatienceOfLessThanASecondIsRefused) {
   const TestPlan plan = TrainingPlan({Device::Gpu(0), Device::Gpu(1)}, 256, /*with_copy=*/false);
   EXPECT_EQ(
@@ -279,13 +334,17 @@ TEST_F(NcclFaultsTest, PatienceOfLessThanASecondIsRefused) {
 TEST_F(DriverFaultsTest, TheDeadlineIsOfOneExchange) {
   const std::unique_ptr<ExchangeProgress> progress = *ExchangeProgress::Create();
   const CudaStream stream = *MakeCudaStream();
-  const uint32_t second = progress->Add({0, 7}, "second"), first = progress->Add({0, 2}, "first");
+  const auto add = [&](ExchangeProgress::Place place, const char* name, int limit) {
+    return progress->Add({.place = place, .name = name, .patience = std::chrono::milliseconds(limit)});
+  };
+  const uint32_t second = add({0, 7}, "second", 20), first = add({0, 2}, "first", 20);
+  const uint32_t third = add({1, 0}, "third", 100'000);
   const auto mark = [&](const absl::Status& status) {
     ASSERT_TRUE(status.ok()) << status;
     ASSERT_EQ(cudaStreamSynchronize(stream.get()), cudaSuccess);
   };
   const auto sleep = [] { std::this_thread::sleep_for(std::chrono::milliseconds(30)); };
-  ExchangeDeadline deadline(*progress, std::chrono::milliseconds(20)), none(*progress, {});
+  ExchangeDeadline deadline(*progress);
   EXPECT_EQ(progress->under_way(), nullptr);
   EXPECT_TRUE(deadline.Check().ok());
   sleep();
@@ -295,10 +354,13 @@ TEST_F(DriverFaultsTest, TheDeadlineIsOfOneExchange) {
     sleep();
     EXPECT_TRUE(deadline.Check().ok()) << "it may just have begun";
   }
-  EXPECT_EQ(*progress->under_way(), "second");
+  EXPECT_EQ(progress->under_way()->name, "second");
   sleep();
   EXPECT_THAT(std::string(deadline.Check().message()), HasSubstr("second has not ended for 20 ms: "));
-  EXPECT_TRUE(none.Check().ok());
+  mark(progress->Begin(third, stream.get()));
+  EXPECT_TRUE(deadline.Check().ok());
+  sleep();
+  EXPECT_TRUE(deadline.Check().ok()) << "it may take longer";
   mark(progress->End(stream.get()));
   EXPECT_EQ(progress->under_way(), nullptr);
   EXPECT_TRUE(deadline.Check().ok());

@@ -87,7 +87,7 @@ inline std::string BytesOf(const HostTensor& tensor) {
 // process.
 inline absl::StatusOr<Session> MakeDriverSession(
     TestPlan plan, std::vector<CachingAllocator*> allocators = {},
-    std::chrono::milliseconds exchange_patience = SessionOptions().exchange_patience) {
+    std::optional<std::chrono::milliseconds> exchange_patience = std::nullopt) {
   if (!UsesSoftwareGpu()) SINTER_RETURN_IF_ERROR(GiveCode(plan));
   // GPUs in software accept any image.
   for (auto& kernel : plan.table.gpu_kernels) {

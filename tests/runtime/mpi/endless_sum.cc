@@ -2,12 +2,14 @@
 // removes one of the ranks.
 //
 //   mpirun -n 4 endless_sum [rank that leaves after a while [rank that pauses for some seconds]]
+//   mpirun -n 4 endless_sum stuck RANK            # The rank computes without end, in the user's code.
 //   mpirun -n 4 endless_sum save FILE
 //   endless_sum check FILE                        # Succeeds if the file is whole.
 //
 // All other ranks wait for a pausing rank.
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <iostream>
 #include <map>
@@ -25,7 +27,11 @@ namespace {
 // Prints a whole line at once, so that lines of several ranks do not mix.
 void Print(const std::string& line) { std::cout << line + "\n" << std::flush; }
 
-absl::Status Run(World& world, int leaving_rank, int pausing_rank) {
+[[noreturn]] void ComputeEndlessly() {
+  for (volatile uint64_t count = 0;;) count = count + 1;
+}
+
+absl::Status Run(World& world, int leaving_rank, int pausing_rank, int stuck_rank) {
   const CollectiveCase c = {.members = static_cast<uint32_t>(world.size()), .sizes = {100000}};
   TestPlan plan = CollectivePlan(c);
   for (auto& step : plan.table.functions[0]->steps) step->name = "sum of gradients";
@@ -37,6 +43,7 @@ absl::Status Run(World& world, int leaving_rank, int pausing_rank) {
     if (run == 100)
       Print("rank " + std::to_string(world.rank()) + " sums as process " + std::to_string(getpid()));
     if (run == 100 && world.rank() == pausing_rank) sleep(5);
+    if (run == 100 && world.rank() == stuck_rank) ComputeEndlessly();
     SINTER_RETURN_IF_ERROR(f.Run());
   }
   return absl::OkStatus();
@@ -74,9 +81,10 @@ int main(int argc, char** argv) {
     std::cerr << world.status() << "\n";
     return 1;
   }
-  const absl::Status status = mode == "save" ? sinter::SaveEndlessly(**world, argv[2])
-                                             : sinter::Run(**world, argc > 1 ? std::atoi(argv[1]) : -1,
-                                                           argc > 2 ? std::atoi(argv[2]) : -1);
+  const auto number = [&](int i) { return argc > i ? std::atoi(argv[i]) : -1; };
+  const absl::Status status = mode == "save"    ? sinter::SaveEndlessly(**world, argv[2])
+                              : mode == "stuck" ? sinter::Run(**world, -1, -1, number(2))
+                                                : sinter::Run(**world, number(1), number(2), -1);
   if (!status.ok()) {
     sinter::Print("rank " + std::to_string((*world)->rank()) + " ends: " + std::string(status.message()));
   }

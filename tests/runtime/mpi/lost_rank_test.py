@@ -1,8 +1,9 @@
 """Removes one of four ranks and checks how the others end.
 
-  lost_rank_test.py MPIRUN ENDLESS_SUM kill|stop|terminate|leave [save]
+  lost_rank_test.py MPIRUN ENDLESS_SUM kill|stop|terminate|leave|stuck [save]
 
-All others must end within 10 seconds, each with an error that names the lost rank and the collective. With `save`
+All others must end within 10 seconds, each with an error that names the lost rank and the collective. A stuck rank
+is alive, and the others wait for it for 2 seconds. With `save`
 the ranks save checkpoints: the file must then be whole.
 """
 import os
@@ -24,6 +25,7 @@ WORDS = {
     "terminate": r"is told to end \(SIGTERM\)",
     "leave": "has left, and is missing",
 }
+PLACE = r'all_reduce, function "f", step 0 \(sum of gradients\)'
 
 
 def lose_while_saving(mpirun, program, how):
@@ -67,7 +69,11 @@ def main():
     if how == "terminate":
         # Only a rank that waits for others defers SIGTERM.
         command += ["-1", str(PAUSING)]
-    job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    environment = dict(os.environ)
+    if how == "stuck":
+        command += ["stuck", str(LOST)]
+        environment["SINTER_EXCHANGE_PATIENCE"] = "2"
+    job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
     processes, lines = {}, []
     while len(processes) < RANKS:
         line = job.stdout.readline()
@@ -99,7 +105,10 @@ def main():
         # A terminated rank reports its own end too; the pausing rank is killed meanwhile.
         if rank == (PAUSING if how == "terminate" else LOST):
             continue
-        expected = rf'rank {rank} ends: rank {LOST} {WORDS[how]} in all_reduce, function "f", step 0 \(sum of gradients\)'
+        expected = rf"rank {rank} ends: rank {LOST} {WORDS.get(how)} in {PLACE}"
+        if how == "stuck":
+            expected = (rf"rank {rank} ends: rank \d has waited for 2 s \(rank {LOST} computes after {PLACE}; "
+                        rf"ranks 0-1, 3 wait in {PLACE}")
         if not re.search(expected, output):
             problems.append(f"rank {rank} does not say: {expected}")
     if problems:

@@ -92,6 +92,10 @@ TEST(MpiWorldTest, NothingBreaksAWorldThatIsWhole) {
   EXPECT_THAT(std::string(MpiWorld::Create({.patience = std::chrono::milliseconds(20)}).status().message()),
               HasSubstr("a rank that waits for 20 ms may only be faster than the others: give "
                         "MpiWorldOptions::patience at least 1000"));
+  setenv("SINTER_EXCHANGE_PATIENCE", "soon", 1);
+  EXPECT_THAT(std::string(MpiWorld::Create().status().message()),
+              HasSubstr("SINTER_EXCHANGE_PATIENCE is \"soon\": write the seconds"));
+  unsetenv("SINTER_EXCHANGE_PATIENCE");
   EXPECT_THAT(std::string(MpiWorld::Create({.piece_bytes = 0}).status().message()),
               HasSubstr("MPI cannot send pieces of 0 bytes: MpiWorldOptions::piece_bytes is 1 to 2^30"));
 }

@@ -2,18 +2,23 @@
 //
 // SINTER_SIMULATION_SEED: runs one plan. SINTER_SIMULATION_SEEDS: the number of plans, 200 if unset.
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <numeric>
 #include <optional>
 #include <random>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sinter/runtime/host/waited_time.h"
 #include "sinter/runtime/session/session.h"
+#include "sinter/runtime/world/exchange_patience.h"
 #include "sinter/tests/runtime/fake_gpu.h"
 #include "sinter/tests/runtime/simulated_ranks.h"
 #include "sinter/tests/runtime/test_plan.h"
@@ -337,9 +342,142 @@ TEST(MeshSimulationTest, TheErrorOfALongWaitNamesTheExchangeOfEachRank) {
     EXPECT_THAT(error, ::testing::HasSubstr(
                            "(rank 2 computes after all_reduce, function \"first\", epoch 1 (first, "
                            "net.cc:12: Linear(4)); ranks 0-1, 3 wait in all_reduce, function \"second\", "
-                           "epoch 1 (second, net.cc:12: Linear(4)))"));
+                           "epoch 1 (second, net.cc:12: Linear(4)); SINTER_EXCHANGE_PATIENCE allows more)"));
   }
   unsetenv("SINTER_CPU_DEVICES");
+}
+
+// Passes all calls on, and keeps the patience of each exchange.
+class RecordingWorld : public World {
+ public:
+  explicit RecordingWorld(World& world) : world_(world) {}
+  int rank() const override { return world_.rank(); }
+  int size() const override { return world_.size(); }
+  absl::Status Exchange(std::span<const Transfer> transfers, const Operation& operation) override {
+    if (operation.run > 0 && operation.tag != last_) patience.push_back(operation.patience);
+    last_ = operation.tag;
+    return world_.Exchange(transfers, operation);
+  }
+  void Abort(std::string_view reason) override { world_.Abort(reason); }
+
+  std::vector<std::chrono::milliseconds> patience;
+
+ private:
+  World& world_;
+  uint32_t last_ = kTags;  // An exchange may take several calls.
+};
+
+// Exchanges over `tensor`, `data`, `tensor` and `data` of a mesh of four.
+TestPlan FourExchanges() {
+  TestPlan table;
+  table.UseMesh({{"data", 2}, {"tensor", 2}});
+  TestFunction f(table, "f");
+  uint32_t x = f.Arena(DType::kF32, {4});
+  for (const uint32_t axis : {1u, 0u, 1u, 0u}) {
+    const uint32_t y = f.Arena(DType::kF32, {4});
+    f.ExchangeOver({axis}, {}, {x}, {y});
+    x = y;
+  }
+  return table;
+}
+
+std::vector<std::chrono::milliseconds> PatienceOfExchanges(const Plan& plan, const SessionOptions& options) {
+  std::vector<std::chrono::milliseconds> patience;
+  SimulatedRanks ranks(7, {.ranks = 4});
+  ranks.Run([&](World& world) {
+    RecordingWorld recording(world);
+    SessionOptions own = options;
+    own.threads = 1;
+    own.world = &recording;
+    absl::StatusOr<Session> session = Session::Create(plan.Share(), own);
+    ASSERT_TRUE(session.ok()) << session.status();
+    ASSERT_TRUE(session->Run("f", {}).ok());
+    if (world.rank() == 1) patience = recording.patience;
+  });
+  return patience;
+}
+
+// A rank of another group may still be in the user's code when a rank makes its second exchange.
+TEST(MeshSimulationTest, OnlyExchangesWithinARunHaveALimitFromThePlan) {
+  using std::chrono::milliseconds;
+  setenv("SINTER_CPU_DEVICES", "16", 1);
+  const Plan plan = *FourExchanges().Make();
+  const milliseconds longest = LongestRunOf(plan.table(), *plan.table().functions()->Get(0));
+  EXPECT_LT(longest, milliseconds(10));
+  const milliseconds within = kLeastPatience + longest, none(0), given(3000);
+  EXPECT_THAT(PatienceOfExchanges(plan, {}), ::testing::ElementsAre(none, none, within, within));
+  EXPECT_THAT(PatienceOfExchanges(plan, {.exchange_patience = given}),
+              ::testing::ElementsAre(given, given, given, given));
+  EXPECT_THAT(PatienceOfExchanges(plan, {.exchange_patience = none}),
+              ::testing::ElementsAre(none, none, none, none));
+  setenv("SINTER_EXCHANGE_PATIENCE", "3", 1);
+  EXPECT_THAT(PatienceOfExchanges(plan, {}), ::testing::ElementsAre(given, given, given, given));
+  for (const char* bad : {"-1", "3s", "1e3", "100000001"}) {
+    setenv("SINTER_EXCHANGE_PATIENCE", bad, 1);
+    EXPECT_EQ(
+        ExchangePatience::FromEnvironment().status(),
+        absl::InvalidArgumentError(absl::StrCat("SINTER_EXCHANGE_PATIENCE is \"", bad,
+                                                "\": write the seconds that a rank waits for the others "
+                                                "in one exchange, 1 to 100000000, or 0 for no limit")));
+  }
+  unsetenv("SINTER_EXCHANGE_PATIENCE");
+  unsetenv("SINTER_CPU_DEVICES");
+}
+
+TEST(MeshSimulationTest, LargerRunsMayTakeLonger) {
+  TestPlan table;
+  TestFunction f(table, "f");
+  const uint32_t x = f.Arena(DType::kF32, {1000}), y = f.Arena(DType::kF32, {1000});
+  fb::StepT& step = f.Copy(x, y);
+  for (const double flops : {0.0, 3.6e12}) {
+    step.flops = flops;
+    step.bytes = 8e9;
+    const Plan plan = *table.Make();
+    const auto longest = LongestRunOf(plan.table(), *plan.table().functions()->Get(0));
+    EXPECT_EQ(longest, std::chrono::milliseconds(static_cast<int64_t>(8001 + flops / 1e6)));
+  }
+}
+
+// The world's own limit is an hour.
+TEST(MeshSimulationTest, AnExchangeMayHaveALimitOfItsOwn) {
+  std::vector<std::string> errors(2);
+  SimulatedRanks ranks(7, {.ranks = 2});
+  ranks.Run([&](World& world) {
+    std::byte own[4] = {}, all[8] = {};
+    for (const int seconds : {3, 8}) {
+      if (world.rank() == 1) ranks.Compute(world, std::chrono::seconds(seconds));
+      errors[static_cast<size_t>(world.rank())] = std::string(
+          world.AllGather(own, all, {.name = absl::StrCat(seconds), .patience = std::chrono::seconds(5)})
+              .message());
+    }
+  });
+  EXPECT_EQ(errors[0],
+            "rank 0 has waited for 5 s (rank 1 computes after 3; rank 0 waits in 8; "
+            "SINTER_EXCHANGE_PATIENCE allows more) in 8");
+}
+
+// A rank may compute for long after its last exchange, so the others wait, and say for whom.
+TEST(MeshSimulationTest, ARankThatWaitsLongAtTheEndNamesTheOthers) {
+  testing::internal::CaptureStderr();
+  SimulatedRanks ranks(7, {.ranks = 2, .patience = std::chrono::seconds(5)});
+  ranks.Run([&](World& world) {
+    std::byte own[4] = {}, all[8] = {};
+    ASSERT_TRUE(world.AllGather(own, all, {.name = "the last one"}).ok());
+    if (world.rank() == 1) ranks.Compute(world, std::chrono::seconds(12));
+  });
+  EXPECT_TRUE(ranks.has_ended(0) && ranks.has_ended(1));
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "sinter: rank 0 has waited for 5 s (rank 1 computes after the last one; rank 0 waits in the "
+            "destructor of its world), and continues to wait\n");
+}
+
+// A job that was suspended as a whole has not waited.
+TEST(MeshSimulationTest, ATimeInWhichTheProcessWasStoppedIsNoWait) {
+  WaitedTime::Time now;
+  WaitedTime waited(now);
+  EXPECT_EQ(waited.At(now += std::chrono::milliseconds(20)), std::chrono::milliseconds(20));
+  EXPECT_EQ(waited.At(now += std::chrono::hours(5)), std::chrono::milliseconds(1020));
+  EXPECT_EQ(waited.At(now += std::chrono::milliseconds(20)), std::chrono::milliseconds(1040));
 }
 
 }  // namespace
