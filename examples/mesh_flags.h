@@ -3,8 +3,9 @@
 //   MeshFlags flags;
 //   AddMeshFlags(app, flags);                            // --mesh data=2,tensor=2 --zero 3
 //   CLI11_PARSE(app, argc, argv);
-//   SINTER_RETURN_IF_ERROR(flags.Apply(compile));
 //   SINTER_ASSIGN_OR_RETURN(Processes processes, Processes::Start());   // One without `mpirun`.
+//   SINTER_RETURN_IF_ERROR(flags.Apply(compile));
+//   MakeCpuDevices(compile.mesh, processes.world());
 //   Session::Create(plan, {.world = processes.world()});
 #ifndef SINTER_EXAMPLES_MESH_FLAGS_H_
 #define SINTER_EXAMPLES_MESH_FLAGS_H_
@@ -34,8 +35,7 @@ struct MeshFlags {
   bool rows = false;
   int zero = 0;
   int64_t zero_least_bytes = parallel::Zero().least_bytes;
-
-  bool is_set() const { return !axes.empty(); }
+  int64_t exchange_parts = CompileOptions().exchange_parts;
 
   // Sets the mesh and its tactics. An axis "tensor" cuts wide layers; all others share the batch, which
   // `whole_inputs` does not belong to. ZeRO uses the axis "data". InvalidArgument: an axis has no size, or
@@ -62,17 +62,9 @@ struct MeshFlags {
     }
     if (!data.axes.empty()) options.parallel.push_back(data);
     if (has_tensor) options.parallel.push_back(parallel::Tensor{.rows = rows});
+    options.exchange_parts = exchange_parts;
     if (zero > 0) options.parallel.push_back(parallel::Zero{.level = zero, .least_bytes = zero_least_bytes});
     return absl::OkStatus();
-  }
-
-  int64_t Ranks() const {
-    int64_t ranks = 1, size = 0;
-    for (const std::string& axis : axes) {
-      const std::vector<std::string> parts = absl::StrSplit(axis, '=');
-      if (parts.size() == 2 && absl::SimpleAtoi(parts[1], &size)) ranks *= size;
-    }
-    return ranks;
   }
 };
 
@@ -90,6 +82,10 @@ inline void AddMeshFlags(CLI::App& app, MeshFlags& flags) {
   app.add_option("--zero-least-bytes", flags.zero_least_bytes, "smaller variables stay whole")
       ->capture_default_str()
       ->needs(mesh);
+  app.add_option("--exchange-parts", flags.exchange_parts,
+                 "parts in which sums travel, while others are computed; 0: as predicted, 1: whole")
+      ->capture_default_str()
+      ->needs(mesh);
 }
 
 // The processes that run the program together: those that `mpirun` started, or this one.
@@ -104,17 +100,22 @@ class Processes {
   }
 
   World* world() const { return world_.get(); }
-  int64_t count() const { return world_ ? world_->size() : 1; }
   // True in the process that prints and writes files.
   bool IsFirst() const { return !world_ || world_->rank() == 0; }
-  // Makes as many virtual CPU devices as this process has ranks, unless SINTER_CPU_DEVICES says otherwise.
-  void MakeCpuDevices(int64_t ranks) const {
-    setenv("SINTER_CPU_DEVICES", absl::StrCat((ranks + count() - 1) / count()).c_str(), /*overwrite=*/0);
-  }
 
  private:
   std::unique_ptr<World> world_;
 };
+
+// Makes as many virtual CPU devices as this process has ranks, unless SINTER_CPU_DEVICES says otherwise.
+// `world` may be null.
+inline void MakeCpuDevices(const Mesh& mesh, const World* world) {
+  if (mesh.axes.empty()) return;
+  int64_t ranks = 1;
+  for (const MeshAxis& axis : mesh.axes) ranks *= axis.size;
+  const int64_t processes = world == nullptr ? 1 : world->size();
+  setenv("SINTER_CPU_DEVICES", absl::StrCat((ranks + processes - 1) / processes).c_str(), /*overwrite=*/0);
+}
 
 }  // namespace sinter::examples
 

@@ -156,6 +156,13 @@ double OpPrices::seconds(Operation* op) {
   return costs.Seconds(cost::KernelWork{.bytes = bytes});
 }
 
+double OpPrices::secondsOfStep(Operation* step) {
+  auto call = llvm::dyn_cast<plan_ir::CallOp>(step);
+  Operation* inner = call ? call.libraryOp() : nullptr;
+  const bool is_exchange = inner && ir::Collective::Of(inner);
+  return seconds(step) + (is_exchange ? 0 : costsOf(ir::DeviceOf(step)).launch().gap);
+}
+
 double OpPrices::secondsOfExchange(ir::DeviceAttr device, cost::ExchangeKind kind, double bytes,
                                    int64_t ranks) {
   const cost::DeviceCosts& costs = costsOf(device);

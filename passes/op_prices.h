@@ -25,9 +25,13 @@ class OpPrices {
   // that the table does not know, and every other op but collectives, has the time that its operands and
   // results take through memory.
   double seconds(mlir::Operation* op);
+  // The same for a step of a plan.function, with the gap before the next step. No gap follows an exchange.
+  double secondsOfStep(mlir::Operation* step);
   // Returns the seconds of an exchange among ranks that are neighbours (cost::ExchangeWork has the bytes); 0
   // if the device's table has no link.
   double secondsOfExchange(ir::DeviceAttr device, cost::ExchangeKind kind, double bytes, int64_t ranks);
+  // Returns the speed of steps beside an exchange, as a part of their speed alone.
+  double speedBesideExchange(ir::DeviceAttr device) { return costsOf(device).launch().beside_exchange; }
 
  private:
   const cost::DeviceCosts& costsOf(ir::DeviceAttr device);

@@ -18,8 +18,7 @@ def PropagatePlacement : Pass<"sinter-propagate-placement", "::mlir::ModuleOp"> 
     setting. Copies from a device to itself are erased.
 
     Afterwards every op except constants has a device; if the whole program is on cpu:0, no op has one. Later passes keep the
-    devices: a new op gets the device of the op that it replaces (ir/dialect/placed_builder.h). The pass runs for the user's
-    program, and again after gradients were taken or the program was split across devices.
+    devices (ir/dialect/placed_builder.h). The pass runs for the user's program, and again after gradients were taken.
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
   let options = [
@@ -32,8 +31,7 @@ def VerifyPlacement : Pass<"sinter-verify-placement", "::mlir::ModuleOp"> {
   let summary = "Check that every op has its device and reads values of that device alone";
   let description = [{
     Changes nothing. An op without a device is an error, if it is not computed from constants alone, and so is an operand on
-    another device, if the op is no copy. Both are mistakes of a pass. Compilation runs it after every pass on tensors where each
-    pass is verified (`CompileOptions::verify_each_pass`).
+    another device, if the op is no copy. Both are mistakes of a pass. Runs after each pass with `verify_each_pass`.
   }];
 }
 
@@ -42,11 +40,8 @@ def FoldTransposes : Pass<"sinter-fold-transposes", "::mlir::func::FuncOp"> {
   let description = [{
     A matmul reads the operand of a transpose of the last two dimensions by `transpose_a` or `transpose_b`. A matmul whose only
     reader is such a transpose computes the transposed result, from exchanged operands. A transpose that also permutes leading
-    dimensions, and has one reader, keeps the last dimension last, and moves whole rows: the matmul exchanges the
-    last two.
-
-    Runs before `precision-policy`, whose casts would separate a transpose from its matmul, and before `differentiate`, so
-    that gradients have no such transposes either.
+    dimensions, and has one reader, moves whole rows: the matmul exchanges the last two dimensions.
+    Runs before `precision-policy`, whose casts would come between, and before `differentiate`: gradients have none either.
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }
@@ -87,8 +82,7 @@ def GroupBatchNorm : Pass<"sinter-group-batch-norm", "::mlir::func::FuncOp"> {
   let summary = "Let batch norms take their statistics from equal parts of the batch";
   let description = [{
     Every `batch_norm_training` gets `groups` groups: each part of the batch is normalised by its own mean and variance, and
-    the running statistics follow the average over the parts. With one group for each device, no device needs another's
-    images. A batch that `groups` does not divide is an error.
+    the running statistics follow the average over the parts. A batch that `groups` does not divide is an error.
   }];
   let options = [Option<"groups", "groups", "int64_t", "1", "Number of parts">];
 }
@@ -107,9 +101,8 @@ def Differentiate : Pass<"sinter-differentiate", "::mlir::func::FuncOp"> {
 def Decompose : Pass<"sinter-decompose", "::mlir::func::FuncOp"> {
   let summary = "Replace composite ops by the simpler ops that define them";
   let description = [{
-    Runs until no op with a decomposition is left. bf16 and f16 composites compute in f32 inside.
-    Attention on a GPU stays whole if a library computes it without its scores in memory. With `report`, a remark for each
-    attention on a GPU that is decomposed, with the reason.
+    Runs until no op with a decomposition is left. bf16 and f16 composites compute in f32 inside. Attention on a GPU stays
+    whole if a library computes it without its scores in memory.
   }];
   let options = [
     Option<"device", "device", "std::string", "\"cpu:0\"", "Device of ops without a placement">,
@@ -121,8 +114,7 @@ def ConcatAlongFirst : Pass<"sinter-concat-along-first", "::mlir::func::FuncOp">
   let summary = "Concatenate many large parts along the first dimension";
   let description = [{
     A concat of more than eight parts along a dimension other than the first becomes a concat along the first, between
-    transposes, unless the parts are small. Its parts are then contiguous: each producer writes its part in place, and no
-    kernel searches for the part of an element.
+    transposes, unless the parts are small. Each producer then writes its part in place.
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }
@@ -130,8 +122,7 @@ def ConcatAlongFirst : Pass<"sinter-concat-along-first", "::mlir::func::FuncOp">
 def DropUnreadStats : Pass<"sinter-drop-unread-stats", "::mlir::func::FuncOp"> {
   let summary = "Compute attention without the statistics that no op reads";
   let description = [{
-    Only gradients read the statistics of an attention. An attention that stays whole and whose statistics have no reader is
-    replaced by one that does not return them.
+    An attention whose statistics, which only gradients read, have no reader is replaced by one that does not return them.
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }
@@ -142,8 +133,7 @@ def FoldConstants : Pass<"sinter-fold-constants", "::mlir::func::FuncOp"> {
     Evaluates pointwise ops element by element through the op's own scalar body, and index maps by moving elements, if the
     result is a splat or has at most `limit` elements. A splat stays a splat. Reductions are evaluated if they read at most
     `limit` elements; reductions of a splat, if at most `limit` elements are reduced to one. Elements are combined as a tree
-    of neighbours. A reduction of no elements is not folded.
-    Infinities and NaN are ordinary values: 1 / 0 folds to its value at run time.
+    of neighbours. A reduction of no elements is not folded. 1 / 0 folds to its value at run time.
   }];
   let options = [
     Option<"limit", "limit", "int64_t", "1024", "Maximum elements of a folded result that is not a splat, and of the operand of a folded reduction">
@@ -267,9 +257,8 @@ def GatherPixels : Pass<"sinter-gather-pixels", "::mlir::func::FuncOp"> {
 def PadChannels : Pass<"sinter-pad-channels", "::mlir::func::FuncOp"> {
   let summary = "Pad the channels of a GPU's convolutions to a multiple of 8";
   let description = [{
-    A GPU's kernels for 16-bit nhwc images read eight channels at once; for other channel counts only slow kernels exist. So
-    the images and weights of such convolutions and of their gradients are padded with channels of zeros, if they have no
-    groups. Gradients of the added channels are sliced off.
+    A GPU's kernels for 16-bit nhwc images read eight channels at once. So the images and weights of such convolutions and of
+    their gradients are padded with channels of zeros, if they have no groups, and gradients of these are sliced off.
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }
@@ -299,9 +288,7 @@ def FuseGeluGradient : Pass<"sinter-fuse-gelu-gradient", "::mlir::func::FuncOp">
   let description = [{
     A matmul of bf16 or f16 whose only reader multiplies it by the derivative of gelu_tanh becomes, with that multiplication,
     a sinter.matmul_grad, if cuBLASLt supports it. The ops that computed the derivative are left without readers.
-
-    cuBLASLt has two more such epilogues, which have no op because they were slower than separate kernels: gelu_tanh that also
-    stores its input, and sums of the columns of a result or of an operand (docs/performance-notes.md).
+    Other epilogues of cuBLASLt were slower than separate kernels (docs/performance-notes.md).
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }
@@ -310,7 +297,7 @@ def FuseEpilogue : Pass<"sinter-fuse-epilogue", "::mlir::func::FuncOp"> {
   let summary = "Let matmul and conv2d add the bias and apply the activation";
   let description = [{
     Fuses the broadcast add of a bias, then relu, gelu, gelu_tanh, sigmoid, tanh or silu, into the library op before it, if
-    the value in between has no other use. With `report`, each refusal becomes a remark with the reason.
+    the value in between has no other use.
   }];
   let options = [
     Option<"report", "report", "bool", "false", "Report why an epilogue was not fused">
@@ -320,8 +307,7 @@ def FuseEpilogue : Pass<"sinter-fuse-epilogue", "::mlir::func::FuncOp"> {
 def FuseScatterAdd : Pass<"sinter-fuse-scatter-add", "::mlir::func::FuncOp"> {
   let summary = "Let scatter_add add to the value that its result is added to";
   let description = [{
-    A scatter_add onto zeros whose only reader adds the result to a value scatters onto that value instead, for example if a
-    table's gradient is also a matmul's.
+    A scatter_add onto zeros whose only reader adds the result to a value scatters onto that value instead.
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }
@@ -356,17 +342,16 @@ def KeepCasts : Pass<"sinter-keep-casts", "::mlir::ModuleOp"> {
 def MoveReshapes : Pass<"sinter-move-reshapes", "::mlir::func::FuncOp"> {
   let summary = "Move reshapes out of chains of pointwise ops";
   let description = [{
-    A reshape that regroups dimensions is a view of memory and ends a fused loop. If the pointwise ops before it start from
-    function arguments, library calls or constants, the reshape moves before them. Otherwise it moves after the pointwise op
-    that is its only reader. A reshape that only adds or drops dimensions of size 1 is no boundary and stays.
+    A reshape that regroups dimensions ends a fused loop. If the pointwise ops before it start from function arguments, library
+    calls or constants, it moves before them, otherwise after its only reader, if that is pointwise. A reshape that only adds
+    or drops dimensions of size 1 stays.
   }];
 }
 
 def PlaceConstants : Pass<"sinter-place-constants", "::mlir::ModuleOp"> {
   let summary = "Give every device its own constants";
   let description = [{
-    Values computed only from constants, which `propagate-placement` left without a device, are copied to each device that
-    uses them. A program only on cpu:0 does not change.
+    Values computed only from constants are copied to each device that uses them, unless the program is only on cpu:0.
   }];
 }
 
@@ -375,8 +360,7 @@ def SpreadPoolGradients : Pass<"sinter-spread-pool-gradients", "::mlir::func::Fu
   let description = [{
     If the windows of an average pool on a GPU do not overlap and have no padding, every element of its gradient is an element
     of the result's gradient, divided. Where only fusible ops read the gradient, it becomes a broadcast, a reshape, a pad and a
-    division: kernels that read it compute it in place, and no kernel stores it. Otherwise pools are separate kernels. A CPU's
-    pool kernels are faster than fused loops.
+    division: kernels that read it compute it in place. A CPU's pool kernels are faster than fused loops.
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }
@@ -416,6 +400,24 @@ def LowerToPlan : Pass<"sinter-lower-to-plan", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect", "::sinter::plan_ir::PlanDialect"];
   let options = [Option<"report", "report", "bool", "false", "Report copies between devices, with the reason">];
+}
+
+def ChunkExchanges : Pass<"sinter-chunk-exchanges", "::mlir::ModuleOp"> {
+  let summary = "Compute the rows around an exchange in parts, so that one part travels while the next is computed";
+  let description = [{
+    An `all_reduce` of one tensor over axes of the mesh is cut along its rows, with all calls around it that work by these rows
+    and have no exchange between: each part of a call reads and writes its part of the whole buffers, so nothing is copied.
+    All first parts up to the next exchange come first, then the second parts, beside which the first part of that exchange
+    travels. Calls that need all rows, such as products that contract them, stay whole. Results stay the same.
+    2, 4 or 8 parts: those with the shortest predicted time (passes/op_prices.h), if that is 2 % shorter than with whole
+    exchanges. So exchanges that other work hides stay whole. Variants of a function get the same parts. A reduce_scatter and
+    the all_gathers of its rows are all in parts, or none, and only if the rows are computed one by one in between.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect", "::sinter::plan_ir::PlanDialect"];
+  let options = [
+    Option<"parts", "parts", "int64_t", "0", "0: as predicted; 1: none; n: cut every exchange that can be into n parts">,
+    Option<"report", "report", "bool", "false", "Report exchanges in parts, and why others stay whole">
+  ];
 }
 
 def OrderCalls : Pass<"sinter-order-calls", "::sinter::plan_ir::FunctionOp"> {
@@ -491,8 +493,7 @@ def PlanMemory : Pass<"sinter-plan-memory", "::sinter::plan_ir::FunctionOp"> {
 def VerifyPlan : Pass<"sinter-verify-plan", "::sinter::plan_ir::FunctionOp"> {
   let summary = "Check that every buffer is placed and read while it holds its value";
   let description = [{
-    Simulates the steps and tracks, for every byte of the arenas and the variables, the value that it holds. Shares no code
-    with the passes that plan the memory.
+    Tracks the value of every byte of arenas and variables, step by step, without code of the passes that plan the memory.
   }];
 }
 

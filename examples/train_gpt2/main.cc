@@ -219,6 +219,7 @@ absl::Status Run(const Options& o) {
   }
   sn::CompileOptions compile{.device = o.devices.front()};
   SINTER_RETURN_IF_ERROR(o.mesh.Apply(compile, {"window"}));
+  examples::MakeCpuDevices(compile.mesh, o.world);
   if (o.devices.size() > 1) {
     compile.data_parallel.devices = o.devices;
     compile.data_parallel.whole_inputs = {"window"};
@@ -307,7 +308,6 @@ int main(int argc, char** argv) {
   absl::StatusOr<std::vector<sn::Device>> devices = flags.Devices();
   if (!devices.ok()) return Fail(std::string(devices.status().message()), 2);
   options.devices = *std::move(devices);
-  if (options.mesh.is_set()) processes->MakeCpuDevices(options.mesh.Ranks());
   options.training.precision = flags.PrecisionOn(options.devices.front());
   if (options.sizes.vocabulary == 0) options.sizes.vocabulary = options.text.empty() ? 50304 : 256;
   if (!options.val.empty() && options.text.empty() && options.tokens.empty()) {

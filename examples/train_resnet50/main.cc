@@ -254,6 +254,7 @@ absl::Status Run(const Options& o) {
   SINTER_ASSIGN_OR_RETURN(sn::Graph graph, BuildGraph(o, data));
   sn::CompileOptions compile{.device = o.devices.front()};
   SINTER_RETURN_IF_ERROR(o.mesh.Apply(compile));
+  examples::MakeCpuDevices(compile.mesh, o.world);
   if (o.devices.size() > 1) compile.data_parallel.devices = o.devices;
   auto start = std::chrono::steady_clock::now();
   SINTER_ASSIGN_OR_RETURN(sn::Plan plan, sn::Compile(graph, compile));
@@ -324,7 +325,6 @@ int main(int argc, char** argv) {
   absl::StatusOr<std::vector<sn::Device>> devices = flags.Devices();
   if (!devices.ok()) return Fail(std::string(devices.status().message()), 2);
   options.devices = *std::move(devices);
-  if (options.mesh.is_set()) processes->MakeCpuDevices(options.mesh.Ranks());
   options.precision = flags.PrecisionOn(options.devices.front());
   absl::Status status = Run(options);
   return status.ok() ? 0 : Fail(std::string(status.message()), 1);

@@ -24,6 +24,7 @@
 #include "sinter/passes/passes.h"
 #include "sinter/runtime/execute/index_checks.h"
 #include "sinter/runtime/host/cpu_features.h"
+#include "sinter/runtime/host/environment.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/plan/gpu_limits.h"
 
@@ -174,6 +175,11 @@ absl::Status CheckBytes(const CompileOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("CompileOptions::", name, " is ", bytes, ": give a number of bytes, or 0 for no limit"));
   }
+  if (options.exchange_parts < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("CompileOptions::exchange_parts is ", options.exchange_parts,
+                     ": give a number of parts, 1 for none, or 0 to let the compiler choose"));
+  }
   if (options.memory_limit > 0 && !options.reuse_memory) {
     return absl::InvalidArgumentError(
         "CompileOptions::memory_limit cannot be kept where every value has bytes of its own: set "
@@ -261,6 +267,14 @@ std::vector<Stage> PlanStages() {
       {"lower-to-plan",
        [](Manager& m, const Options& o) { m.addPass(createLowerToPlan({.report = o.report})); },
        &CompileReport::copies},
+      {"chunk-exchanges",
+       [](Manager& m, const Options& o) {
+         if (o.mesh.axes.empty()) return;
+         // A value that is computed in parts cannot be recomputed.
+         const int64_t parts = o.exchange_parts == 0 && o.memory_limit > 0 ? 1 : o.exchange_parts;
+         m.addPass(createChunkExchanges({.parts = parts, .report = o.report}));
+       },
+       &CompileReport::copies},
       {"select-kernels",
        [](Manager& m, const Options& o) {
          m.addNestedPass<FunctionOp>(codegen::createSelectKernels({.report = o.report}));
@@ -331,6 +345,15 @@ absl::Status CheckDumpNames(const std::vector<std::string>& names) {
   return absl::OkStatus();
 }
 
+// Returns LLVM's level for code of CPUs.
+absl::StatusOr<int> CpuOptimization() {
+  const std::string text = Environment("SINTER_CPU_OPTIMIZATION");
+  if (text.empty()) return codegen::EmitOptions{}.opt_level;
+  if (text.size() == 1 && text[0] >= '0' && text[0] <= '3') return text[0] - '0';
+  return absl::InvalidArgumentError(
+      absl::StrCat("SINTER_CPU_OPTIMIZATION is \"", text, "\": write 0, 1, 2 or 3"));
+}
+
 // Runs every stage on `module`, which is modified, and emits the plan. `unnamed` is the plan's name if the
 // module has none.
 absl::StatusOr<Plan> CompileModule(mlir::ModuleOp module, const std::string& unnamed,
@@ -349,6 +372,7 @@ absl::StatusOr<Plan> CompileModule(mlir::ModuleOp module, const std::string& unn
   SINTER_RETURN_IF_ERROR(CheckRunningCpu());
   SINTER_ASSIGN_OR_RETURN(std::vector<codegen::CpuTarget> targets,
                           codegen::ParseCpuTargets(options.target_cpu.names));
+  SINTER_ASSIGN_OR_RETURN(const int opt_level, CpuOptimization());
   Diagnostics diagnostics(module.getContext());
   if (mlir::failed(mlir::verify(module))) return diagnostics.Error("verify");
   SINTER_RETURN_IF_ERROR(SetMesh(module, options));
@@ -377,6 +401,7 @@ absl::StatusOr<Plan> CompileModule(mlir::ModuleOp module, const std::string& unn
   }
   codegen::EmitOptions emit{.targets = std::move(targets),
                             .name = module.getName().value_or(unnamed).str(),
+                            .opt_level = opt_level,
                             .threads = options.threads,
                             .gpu_architectures = ArchitecturesOf(options.gpu_architectures, module),
                             .whole_notes = std::move(whole_notes)};

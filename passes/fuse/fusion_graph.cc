@@ -1,5 +1,8 @@
 #include "sinter/passes/fuse/fusion_graph.h"
 
+#include <map>
+
+#include "sinter/ir/dialect/mesh.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/fusion/fusion_domain.h"
 #include "sinter/ir/program/collective.h"
@@ -108,6 +111,7 @@ FusionGraph::FusionGraph(mlir::Block& block, ElementCost& costs) : inlined_(Find
     members_.push_back({index});
   }
   connectNodes();
+  if (block.getParentOp()->hasAttr(ir::kRanksAttr)) keepExchangesInOrder();
   order_.emplace(nodes_.size());
   seen_.resize(nodes_.size(), 0);
   mergeCollectives();
@@ -133,6 +137,22 @@ void FusionGraph::connectNodes() {
     llvm::sort(producers);
     producers.erase(std::unique(producers.begin(), producers.end()), producers.end());
     for (unsigned producer : producers) nodes_[producer].readers.push_back(n);
+  }
+}
+
+void FusionGraph::keepExchangesInOrder() {
+  std::map<int64_t, unsigned> by_channel;
+  for (unsigned n = 0; n < nodes_.size(); ++n) {
+    if (auto collective = ir::Collective::Of(nodes_[n].op)) by_channel[collective->channel] = n;
+  }
+  std::optional<unsigned> last;
+  for (auto [channel, n] : by_channel) {
+    // A program in another order is refused when its steps are ordered.
+    if (last && *last < n && !llvm::is_contained(nodes_[n].producers, *last)) {
+      nodes_[n].producers.insert(llvm::lower_bound(nodes_[n].producers, *last), *last);
+      nodes_[*last].readers.insert(llvm::lower_bound(nodes_[*last].readers, n), n);
+    }
+    last = n;
   }
 }
 

@@ -15,34 +15,49 @@ namespace {
 constexpr size_t kMostLines = 6;
 }  // namespace
 
-void ReshardReasons::visitCauses(Value value, StringAttr axis, llvm::function_ref<void(Value)> visit) const {
-  while (value) {
-    visit(value);
-    Operation* op = value.getDefiningOp();
-    value = Value();
-    if (!op) return;
-    for (Value operand : op->getOperands()) {
+llvm::SmallVector<Value> ReshardReasons::wayBack(Value value, StringAttr axis) const {
+  struct Place {
+    Value value;
+    unsigned next = 0;  // The operand of its op to try next.
+  };
+  llvm::SmallVector<Place> places = {{value}};
+  llvm::DenseSet<Value> visited = {value};
+  const auto way = [&] {
+    return llvm::SmallVector<Value>(llvm::map_range(places, [](const Place& place) { return place.value; }));
+  };
+  llvm::SmallVector<Value> first;
+  while (!places.empty()) {
+    Place& last = places.back();
+    Operation* op = last.value.getDefiningOp();
+    if (!op) return way();
+    Value found;
+    while (!found && last.next < op->getNumOperands()) {
+      const Value operand = op->getOperand(last.next++);
       const Sharding* parts = parts_.find(operand);
-      if (!value && parts && (parts->isCutBy(axis) || parts->isPartialOver(axis))) value = operand;
+      const bool has_parts = parts && (parts->isCutBy(axis) || parts->isPartialOver(axis));
+      if (has_parts && visited.insert(operand).second) found = operand;
     }
+    if (found) {
+      places.push_back({found});
+      continue;
+    }
+    if (first.empty()) first = way();
+    places.pop_back();
   }
+  return first;
 }
 
 // Returns the function's argument because of which the axis cuts the value, or the op that first cuts it.
-Value ReshardReasons::causeOf(Value value, StringAttr axis) const {
-  Value cause;
-  visitCauses(value, axis, [&](Value visited) { cause = visited; });
-  return cause;
-}
+Value ReshardReasons::causeOf(Value value, StringAttr axis) const { return wayBack(value, axis).back(); }
 
 llvm::SmallVector<mlir::Attribute> ReshardReasons::wayTo(Value value, StringAttr axis) const {
   llvm::SmallVector<mlir::Attribute> lines;
-  visitCauses(value, axis, [&](Value visited) {
+  for (const Value visited : wayBack(value, axis)) {
     const mlir::Attribute line = mlir::LocationAttr(visited.getLoc());
     if (visited.getDefiningOp() && lines.size() < kMostLines && !llvm::is_contained(lines, line)) {
       lines.push_back(line);
     }
-  });
+  }
   return {lines.rbegin(), lines.rend()};
 }
 

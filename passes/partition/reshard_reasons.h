@@ -44,10 +44,10 @@ class ReshardReasons {
   mlir::Value causeOf(mlir::Value value, mlir::StringAttr axis) const;
   // The locations of the ops from the cause to the value, each once: the last ones alone.
   llvm::SmallVector<mlir::Attribute> wayTo(mlir::Value value, mlir::StringAttr axis) const;
-  // Calls `visit` with the value, with the operand from which its op gets parts, and so on; the last is the
-  // cause.
-  void visitCauses(mlir::Value value, mlir::StringAttr axis,
-                   llvm::function_ref<void(mlir::Value)> visit) const;
+  // Returns the value, an operand from which its op gets parts, and so on; the last is the cause. That is an
+  // argument of the function if a way leads to one, because an input or a variable tells users more than an
+  // op of the compiler's, such as the broadcast of a constant. Earlier operands go first.
+  llvm::SmallVector<mlir::Value> wayBack(mlir::Value value, mlir::StringAttr axis) const;
   std::string nameOf(mlir::Value value) const;
   static std::string nameOf(mlir::Operation* reader);
 

@@ -1,5 +1,6 @@
 #include "sinter/passes/plan/exchange_order.h"
 
+#include <optional>
 #include <tuple>
 #include <vector>
 
@@ -21,8 +22,9 @@ struct DeviceProgress {
   // Positions of the gathers that have not begun. The last one is the next.
   llvm::SmallVector<size_t> gathers;
   size_t taken = 0;
-  unsigned begun = 0, joined = 0;  // Exchanges, numbered from 1 on this device.
-  unsigned gathers_ahead = 0;      // Gathers that no step has read yet.
+  unsigned begun = 0, joined = 0;      // Exchanges, numbered from 1 on this device.
+  unsigned gathers_ahead = 0;          // Gathers that no step has read yet.
+  double computes = 0, exchanges = 0;  // When the device is done with what it has taken, if times are known.
 };
 
 bool IsGather(Operation* step) {
@@ -30,11 +32,20 @@ bool IsGather(Operation* step) {
   return collective && llvm::isa<ir::AllGatherOp>(collective->op);
 }
 
+// When a step ends that takes `seconds` alone, if exchanges run beside it until `exchanges`.
+double EndOf(double begin, double seconds, double exchanges, double speed) {
+  const double beside = std::min(std::max(exchanges - begin, 0.0), seconds / speed);
+  return begin + beside + (seconds - beside * speed);
+}
+
 class Orderer {
  public:
-  Orderer(llvm::ArrayRef<Operation*> order, const StepDependences& dependences, unsigned gathers_ahead)
+  Orderer(llvm::ArrayRef<unsigned> order, const StepDependences& dependences, unsigned gathers_ahead,
+          const StepCosts& costs)
       : dependences_(dependences),
         gathers_ahead_(gathers_ahead),
+        costs_(costs),
+        ends_(order.size(), 0),
         exchange_(order.size(), 0),
         position_(order.size()),
         is_collective_(order.size()),
@@ -53,18 +64,16 @@ class Orderer {
     for (auto& [attribute, device] : devices_) llvm::sort(device.gathers, std::greater<>());
   }
 
-  llvm::SmallVector<Operation*> run() {
-    llvm::SmallVector<Operation*> order;
+  llvm::SmallVector<unsigned> run() {
+    llvm::SmallVector<unsigned> order;
     while (DeviceProgress* device = behindMost()) order.push_back(take(*device));
     return order;
   }
 
  private:
   // A step's position is that in the order. A gather comes right before its first reader.
-  void findPositions(llvm::ArrayRef<Operation*> order) {
-    llvm::DenseMap<Operation*, unsigned> number;
-    for (auto [s, step] : llvm::enumerate(dependences_.steps)) number[step] = s;
-    for (auto [position, step] : llvm::enumerate(order)) position_[number[step]] = position;
+  void findPositions(llvm::ArrayRef<unsigned> order) {
+    for (auto [position, step] : llvm::enumerate(order)) position_[step] = position;
     std::vector<std::tuple<size_t, bool, size_t, unsigned>> keys;
     for (unsigned s = 0; s < position_.size(); ++s) {
       size_t needed = position_[s];
@@ -87,7 +96,7 @@ class Orderer {
     return found;
   }
 
-  Operation* take(DeviceProgress& device) {
+  unsigned take(DeviceProgress& device) {
     size_t first = position_.size();
     for (unsigned s : device.ready) first = std::min(first, position_[s]);
     auto score = [&](unsigned s) {
@@ -103,6 +112,7 @@ class Orderer {
     ++device.taken;
     device.joined = std::max(device.joined, exchangeToWaitFor(device, step));
     if (is_collective_[step]) exchange_[step] = ++device.begun;
+    if (costs_.seconds) end(device, step);
     if (is_unread_gather_[step]) {
       ++device.gathers_ahead;
       llvm::erase(device.gathers, position_[step]);
@@ -115,7 +125,18 @@ class Orderer {
     for (unsigned next : dependences_.after(step)) {
       if (--waiting_[next] == 0) devices_[ir::DeviceOf(dependences_.steps[next])].ready.push_back(next);
     }
-    return dependences_.steps[step];
+    return step;
+  }
+
+  void end(DeviceProgress& device, unsigned step) {
+    double begin = device.computes;
+    for (unsigned before : dependences_.before(step)) begin = std::max(begin, ends_[before]);
+    if (is_collective_[step]) {
+      ends_[step] = device.exchanges = std::max(begin, device.exchanges) + costs_.seconds(step);
+    } else {
+      ends_[step] = device.computes =
+          EndOf(begin, costs_.seconds(step), device.exchanges, costs_.beside_exchange);
+    }
   }
 
   // True for a gather that would take memory long before it is read: others run ahead or come before it.
@@ -127,12 +148,17 @@ class Orderer {
   // Returns the latest running exchange that the step needs; 0 if none.
   unsigned exchangeToWaitFor(const DeviceProgress& device, unsigned step) const {
     unsigned latest = 0;
-    for (unsigned before : dependences_.before(step)) latest = std::max(latest, exchange_[before]);
+    for (unsigned before : dependences_.before(step)) {
+      if (costs_.seconds && ends_[before] <= device.computes) continue;
+      latest = std::max(latest, exchange_[before]);
+    }
     return latest > device.joined ? latest : 0;
   }
 
   const StepDependences& dependences_;
   const unsigned gathers_ahead_;
+  const StepCosts costs_;
+  llvm::SmallVector<double> ends_;        // When the steps taken end, if times are known.
   llvm::SmallVector<unsigned> waiting_;   // For each step: its predecessors that are still to come.
   llvm::SmallVector<unsigned> exchange_;  // For each started collective: its number on its device.
   llvm::SmallVector<size_t> position_;
@@ -148,48 +174,66 @@ bool ExchangesOnGpus(llvm::ArrayRef<Operation*> steps) {
   });
 }
 
-llvm::SmallVector<Operation*> OrderForExchanges(llvm::ArrayRef<Operation*> order,
-                                                const StepDependences& dependences, unsigned gathers_ahead) {
-  return Orderer(order, dependences, gathers_ahead).run();
+bool HasGathers(llvm::ArrayRef<Operation*> steps) { return llvm::any_of(steps, IsGather); }
+
+llvm::SmallVector<unsigned> OrderForExchanges(llvm::ArrayRef<unsigned> order,
+                                              const StepDependences& dependences, unsigned gathers_ahead,
+                                              const StepCosts& costs) {
+  return Orderer(order, dependences, gathers_ahead, costs).run();
 }
 
-double SecondsInOrder(llvm::ArrayRef<Operation*> order, const StepDependences& dependences,
-                      llvm::function_ref<double(Operation*)> seconds) {
+OrderTimes TimesInOrder(llvm::ArrayRef<unsigned> order, const StepDependences& dependences,
+                        const StepCosts& costs) {
   struct Times {
     double computes = 0, exchanges = 0;  // When the device is done with what it has begun.
   };
   struct Meeting {
     unsigned missing = 0;  // Members that are still to come.
     double begin = 0;
-    llvm::SmallVector<Operation*> members;
+    llvm::SmallVector<unsigned> members;
   };
-  llvm::DenseMap<Operation*, unsigned> number;
-  for (auto [s, step] : llvm::enumerate(dependences.steps)) number[step] = s;
+  const llvm::ArrayRef<Operation*> steps = dependences.steps;
+  llvm::SmallVector<std::optional<ir::Collective>> collectives;
   llvm::DenseMap<int64_t, Meeting> meetings;
-  for (Operation* step : order) {
-    if (auto collective = CollectiveOf(step)) ++meetings[collective->channel].missing;
+  for (Operation* step : steps) {
+    collectives.push_back(CollectiveOf(step));
+    // An exchange over axes is one op.
+    if (collectives.back() && collectives.back()->axes.empty()) {
+      ++meetings[collectives.back()->channel].missing;
+    }
   }
   llvm::MapVector<ir::DeviceAttr, Times> devices;
   llvm::SmallVector<double> ends(order.size(), 0);
-  for (Operation* step : order) {
-    Times& device = devices[ir::DeviceOf(step)];
+  OrderTimes times;
+  times.exposed.assign(order.size(), 0);
+  for (const unsigned step : order) {
+    Times& device = devices[ir::DeviceOf(steps[step])];
     double begin = device.computes;
-    for (unsigned before : dependences.before(number[step])) begin = std::max(begin, ends[before]);
-    const auto collective = CollectiveOf(step);
+    std::optional<unsigned> awaited;
+    for (unsigned before : dependences.before(step)) {
+      if (ends[before] <= begin) continue;
+      begin = ends[before];
+      awaited = collectives[before] ? std::optional(before) : std::nullopt;
+    }
+    const auto& collective = collectives[step];
     if (!collective) {
-      device.computes = ends[number[step]] = begin + seconds(step);
+      if (awaited) times.exposed[*awaited] += begin - device.computes;
+      device.computes = ends[step] =
+          EndOf(begin, costs.seconds(step), device.exchanges, costs.beside_exchange);
       continue;
     }
-    Meeting& meeting = meetings[collective->channel];
+    Meeting alone;
+    Meeting& meeting = collective->axes.empty() ? meetings[collective->channel] : alone;
     meeting.begin = std::max({meeting.begin, begin, device.exchanges});
     meeting.members.push_back(step);
-    if (--meeting.missing > 0) continue;
-    const double end = meeting.begin + seconds(step);
-    for (Operation* member : meeting.members) {
-      ends[number[member]] = devices[ir::DeviceOf(member)].exchanges = end;
+    if (meeting.missing > 0 && --meeting.missing > 0) continue;
+    const double end = meeting.begin + costs.seconds(step);
+    for (unsigned member : meeting.members) {
+      ends[member] = devices[ir::DeviceOf(steps[member])].exchanges = end;
     }
   }
-  return ends.empty() ? 0 : *std::max_element(ends.begin(), ends.end());
+  if (!ends.empty()) times.seconds = *std::max_element(ends.begin(), ends.end());
+  return times;
 }
 
 }  // namespace sinter

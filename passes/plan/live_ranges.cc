@@ -91,15 +91,13 @@ void LiveRanges::collectBlocks() {
 void LiveRanges::keepWhileExchanged() {
   for (auto [s, step] : llvm::enumerate(steps_)) {
     if (!ExchangesOnGpus(step)) continue;
-    llvm::SmallVector<Value> results;
-    for (Value out : WritesOf(step)) results.push_back(Resolve(out).root);
+    auto touches = [&](Operation* other) {
+      return llvm::any_of(other->getOperands(), [&](Value buffer) {
+        return llvm::any_of(WritesOf(step), [&](Value out) { return Overlap(buffer, out); });
+      });
+    };
     size_t end = s + 1;
-    while (end < steps_.size() &&
-           llvm::none_of(
-               steps_[end]->getOperands(),
-               [&](Value buffer) { return llvm::is_contained(results, Resolve(buffer).root); })) {
-      ++end;
-    }
+    while (end < steps_.size() && !touches(steps_[end])) ++end;
     for (Value in : ReadsOf(step)) {
       auto it = block_of_.find(Resolve(in).root);
       if (it == block_of_.end()) continue;
@@ -125,22 +123,70 @@ void LiveRanges::share(plan_ir::CallOp call, int64_t step, int64_t in, int64_t o
   if (from == block_of_.end() || to == block_of_.end() || from->second == to->second) return;
   Block& old_block = blocks_[from->second];
   Block& new_block = blocks_[to->second];
-  if (old_block.memory.last != step || new_block.memory.first != step) return;
-  if (input.offset != 0 || output.offset != 0 || new_block.memory.bytes > old_block.memory.bytes) return;
+  if (new_block.memory.first != step || new_block.memory.bytes > old_block.memory.bytes) return;
   for (auto [k, other] : llvm::enumerate(call.getIns())) {
     auto it = block_of_.find(Resolve(other).root);
     if (static_cast<int64_t>(k) != in && it != block_of_.end() && it->second == from->second) return;
   }
-  if (runsSideBySide(old_block.device) && !isDoneBefore(old_block, step)) return;
+  if (old_block.memory.last == step) {
+    if (input.offset != 0 || output.offset != 0) return;
+    if (runsSideBySide(old_block.device) && !isDoneBefore(old_block, step)) return;
+  } else if (input.offset != output.offset || !diesByParts(old_block, new_block)) {
+    return;
+  }
   unsigned kept = from->second;
   for (Value alloc : new_block.allocs) {
     block_of_[alloc] = kept;
     old_block.allocs.push_back(alloc);
   }
-  old_block.memory.last = new_block.memory.last;
-  llvm::append_range(old_block.uses,
-                     llvm::ArrayRef(new_block.uses).drop_front());  // The first use is the step's.
+  old_block.memory.last = std::max(old_block.memory.last, new_block.memory.last);
+  llvm::append_range(old_block.uses, new_block.uses);
+  llvm::sort(old_block.uses);
+  old_block.uses.erase(llvm::unique(old_block.uses), old_block.uses.end());
   new_block.shared_away = true;
+}
+
+// True if each byte of the old block is read for the last time before the new block is written there, or by
+// the call that writes it: a part of a call that reads the same part.
+bool LiveRanges::diesByParts(const Block& old_block, const Block& new_block) const {
+  if (old_block.memory.bytes != new_block.memory.bytes) return false;
+  if (old_block.memory.last >= static_cast<int64_t>(steps_.size())) return false;
+  struct Access {
+    int64_t step;
+    unsigned operand;
+    int64_t begin, end;
+  };
+  auto accessesOf = [&](const Block& block) {
+    llvm::SmallVector<Access> accesses;
+    for (int64_t step : block.uses) {
+      for (auto [i, buffer] : llvm::enumerate(steps_[step]->getOperands())) {
+        const BufferOffset place = Resolve(buffer);
+        auto found = block_of_.find(place.root);
+        if (found == block_of_.end() || &blocks_[found->second] != &block) continue;
+        accesses.push_back({step, static_cast<unsigned>(i), place.offset, place.offset + BytesOf(buffer)});
+      }
+    }
+    return accesses;
+  };
+  auto mayOverwrite = [&](const Access& was, const Access& is) {
+    auto call = llvm::dyn_cast<plan_ir::CallOp>(steps_[is.step]);
+    if (!call || !call.getInPlace() || was.begin != is.begin || was.end != is.end) return false;
+    llvm::ArrayRef<int64_t> pairs = *call.getInPlace();
+    const int64_t ins = call.getIns().size();
+    for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
+      if (pairs[i] == was.operand && ins + pairs[i + 1] == is.operand) return true;
+    }
+    return false;
+  };
+  const bool by_values = runsSideBySide(old_block.device);
+  const llvm::SmallVector<Access> news = accessesOf(new_block);
+  return llvm::all_of(accessesOf(old_block), [&](const Access& was) {
+    return llvm::all_of(news, [&](const Access& is) {
+      if (was.end <= is.begin || is.end <= was.begin) return true;
+      if (was.step == is.step) return mayOverwrite(was, is);
+      return was.step < is.step && (!by_values || order_->comesAfter(is.step, was.step));
+    });
+  });
 }
 
 bool LiveRanges::isDoneBefore(const Block& block, int64_t step) const {

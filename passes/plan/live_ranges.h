@@ -49,6 +49,7 @@ class LiveRanges {
   void keepWhileExchanged();
   void shareInPlace();
   void share(plan_ir::CallOp call, int64_t step, int64_t in, int64_t out);
+  bool diesByParts(const Block& old_block, const Block& new_block) const;
   // True if the values alone order all uses of the block before `step`, except a use by the step itself.
   bool isDoneBefore(const Block& block, int64_t step) const;
 

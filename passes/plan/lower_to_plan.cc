@@ -140,9 +140,7 @@ void FunctionLowering::lowerInput(mlir::BlockArgument argument, mlir::StringAttr
       builder_.create<plan_ir::InputOp>(argument.getLoc(), bufferType(argument), name, device, part);
   if (part) {
     const int64_t alignment = ir::TargetModel::Of(device).library_alignment;
-    const int64_t row_bytes = plan_ir::TensorBytes(ir::Resized(part.getWhole(), 0, 1));
-    auto fits = [&](int64_t rows) { return rows * row_bytes % alignment == 0; };
-    const bool aligned = fits(part.getFirst()) && llvm::all_of(part.getStrides(), fits);
+    const bool aligned = plan_ir::StartDivisor(part) % alignment == 0;
     if (!aligned && IsReadByLibrary(argument)) buffer = copyToAlloc(buffer, argument.getLoc());
   }
   buffers_[argument] = buffer;

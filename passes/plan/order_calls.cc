@@ -3,12 +3,14 @@
 #include <vector>
 
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/Support/ErrorHandling.h"
 #include "sinter/ir/program/collective.h"
 #include "sinter/passes/op_prices.h"
 #include "sinter/passes/passes.h"
 #include "sinter/passes/plan/exchange_order.h"
 #include "sinter/passes/plan/live_bytes.h"
 #include "sinter/passes/plan/plan_steps.h"
+#include "sinter/passes/plan/step_graph.h"
 #include "sinter/passes/topological_list.h"
 
 namespace sinter {
@@ -20,118 +22,6 @@ namespace {
 
 using mlir::Operation;
 using mlir::Value;
-
-// Returns one representative for all values of the same memory: a variable's first plan.variable stands for
-// the others.
-class MemoryKeys {
- public:
-  Value of(Value buffer) {
-    Value root = Resolve(buffer).root;
-    auto variable = root.getDefiningOp<plan_ir::VariableOp>();
-    if (!variable) return root;
-    return variables_.try_emplace(variable.getVariable(), root).first->second;
-  }
-
- private:
-  llvm::DenseMap<llvm::StringRef, Value> variables_;
-};
-
-// The order that steps must keep.
-class StepGraph {
- public:
-  explicit StepGraph(llvm::ArrayRef<Operation*> steps) : before_(steps.size()), after_(steps.size()) {
-    MemoryKeys keys;
-    llvm::DenseMap<Value, llvm::SmallVector<Access>> writers, readers;
-    for (unsigned s = 0; s < steps.size(); ++s) {
-      for (Value in : ReadsOf(steps[s])) {
-        const Access access(s, in);
-        addEdges(writers[keys.of(in)], access);
-        readers[keys.of(in)].push_back(access);
-      }
-      for (Value out : WritesOf(steps[s])) {
-        const Access access(s, out);
-        addEdges(writers[keys.of(out)], access);
-        addEdges(readers[keys.of(out)], access);
-        writers[keys.of(out)].push_back(access);
-      }
-    }
-    preferReadersOfOldValues(steps, keys, writers, readers);
-  }
-
-  // Orders the exchanges by their channels. Variants of a function, which are ordered one by one, then meet
-  // them in the same order.
-  void keepExchangesInOrder(llvm::ArrayRef<Operation*> steps) {
-    std::map<int64_t, unsigned> by_channel;
-    for (unsigned s = 0; s < steps.size(); ++s) {
-      if (auto collective = CollectiveOf(steps[s])) by_channel[collective->channel] = s;
-    }
-    std::optional<unsigned> last;
-    for (auto [channel, step] : by_channel) {
-      if (last) addEdge(*last, step);
-      last = step;
-    }
-  }
-
-  llvm::ArrayRef<unsigned> before(unsigned step) const { return before_[step]; }
-  llvm::ArrayRef<unsigned> after(unsigned step) const { return after_[step]; }
-
- private:
-  // The bytes of a memory that a step accesses; unrelated steps may use different parts of one memory.
-  struct Access {
-    Access(unsigned s, Value buffer)
-        : step(s), begin(Resolve(buffer).offset), end(begin + std::max<int64_t>(BytesOf(buffer), 1)) {}
-    unsigned step;
-    int64_t begin, end;
-  };
-
-  void addEdges(llvm::ArrayRef<Access> from, const Access& to) {
-    for (const Access& access : from) {
-      if (access.begin < to.end && to.begin < access.end) addEdge(access.step, to.step);
-    }
-  }
-
-  void addEdge(unsigned from, unsigned to) {
-    if (from == to || !edges_.insert({from, to}).second) return;
-    after_[from].push_back(to);
-    before_[to].push_back(from);
-    leads_back_ |= to < from;
-  }
-
-  bool reaches(unsigned from, unsigned to) const {
-    // Edges lead only to later steps, unless a preference was added.
-    if (!leads_back_ && to < from) return false;
-    llvm::SmallVector<unsigned> stack = {from};
-    llvm::DenseSet<unsigned> seen = {from};
-    while (!stack.empty()) {
-      unsigned step = stack.pop_back_val();
-      if (step == to) return true;
-      for (unsigned next : after_[step]) {
-        if ((leads_back_ || next <= to) && seen.insert(next).second) stack.push_back(next);
-      }
-    }
-    return false;
-  }
-
-  // A new value of a variable should come after the readers of the old value, so that it can be computed in
-  // place.
-  void preferReadersOfOldValues(llvm::ArrayRef<Operation*> steps, MemoryKeys& keys,
-                                llvm::DenseMap<Value, llvm::SmallVector<Access>>& writers,
-                                llvm::DenseMap<Value, llvm::SmallVector<Access>>& readers) {
-    for (unsigned s = 0; s < steps.size(); ++s) {
-      auto copy = llvm::dyn_cast<plan_ir::CopyOp>(steps[s]);
-      if (!copy || !Resolve(copy.getTarget()).root.getDefiningOp<plan_ir::VariableOp>()) continue;
-      for (const Access& written : writers[keys.of(copy.getSource())]) {
-        for (const Access& read : readers[keys.of(copy.getTarget())]) {
-          if (read.step < s && !reaches(written.step, read.step)) addEdge(read.step, written.step);
-        }
-      }
-    }
-  }
-
-  llvm::DenseSet<std::pair<unsigned, unsigned>> edges_;
-  bool leads_back_ = false;  // True if some edge goes to an earlier step.
-  llvm::SmallVector<llvm::SmallVector<unsigned>> before_, after_;
-};
 
 // Takes the steps in sequence: of the ready steps, the one with the lowest score(step, added, kept). Scores
 // must be comparable and distinct.
@@ -173,6 +63,7 @@ llvm::SmallVector<Operation*> TakeByScore(llvm::ArrayRef<Operation*> steps, cons
       if (--waiting[next] == 0) rate(next);
     }
   }
+  if (order.size() < steps.size()) llvm::report_fatal_error("order-calls: steps wait for each other");
   return order;
 }
 
@@ -365,19 +256,34 @@ class Orders {
   std::vector<Order> orders_;
 };
 
+// Exchanges count this times their predicted time. Prices of kernels are high: they count operands as read
+// whole. So of orders that would just hide the exchanges, that with time to spare is the fastest.
+constexpr double kLongerExchange = 1.3;
+
 class OrderCallsPass : public impl::OrderCallsBase<OrderCallsPass> {
  public:
   using OrderCallsBase::OrderCallsBase;
   void runOnOperation() override {
     llvm::SmallVector<Operation*> steps = StepsOf(getOperation());
-    StepGraph graph(steps);
-    if (getOperation().getRanks()) graph.keepExchangesInOrder(steps);
+    StepGraph graph(steps, /*exchanges_in_order=*/getOperation().getRanks().has_value());
     ArenaUses arena(steps);
     const bool exchanges = ExchangesOnGpus(steps);
     auto before = [&](unsigned step) { return graph.before(step); };
     auto after = [&](unsigned step) { return graph.after(step); };
     const StepDependences dependences = {steps, before, after};
+    llvm::DenseMap<Operation*, unsigned> number;
+    for (auto [s, step] : llvm::enumerate(steps)) number[step] = s;
+    auto numbersOf = [&](llvm::ArrayRef<Operation*> order) {
+      return llvm::map_to_vector(order, [&](Operation* step) { return number.lookup(step); });
+    };
     OpPrices prices;
+    llvm::SmallVector<double> seconds;
+    for (Operation* step : steps) {
+      seconds.push_back(exchanges ? prices.seconds(step) * (CollectiveOf(step) ? kLongerExchange : 1) : 0);
+    }
+    auto secondsOf = [&](unsigned s) { return seconds[s]; };
+    const StepCosts costs = {secondsOf};
+    const bool has_gathers = HasGathers(steps);
     Orders orders(arena);
     for (const auto& order : {OrderAsGiven(steps, graph), OrderFreeingEarly(steps, graph, arena),
                               OrderGreedily(steps, graph, arena)}) {
@@ -387,11 +293,15 @@ class OrderCallsPass : public impl::OrderCallsBase<OrderCallsPass> {
           orders.add(JoinCollectives(moved, steps, graph), 0);
           continue;
         }
-        for (unsigned gathers_ahead : {2, 4, 8}) {
+        auto add = [&](unsigned gathers_ahead, const StepCosts& known) {
+          const auto early = OrderForExchanges(numbersOf(moved), dependences, gathers_ahead, known);
           const auto joined =
-              JoinCollectives(OrderForExchanges(moved, dependences, gathers_ahead), steps, graph);
-          orders.add(joined, SecondsInOrder(joined, dependences,
-                                            [&](Operation* step) { return prices.seconds(step); }));
+              JoinCollectives(llvm::map_to_vector(early, [&](unsigned s) { return steps[s]; }), steps, graph);
+          orders.add(joined, TimesInOrder(numbersOf(joined), dependences, costs).seconds);
+        };
+        for (unsigned gathers_ahead : {2, 4, 8}) {
+          if (gathers_ahead == 4) add(gathers_ahead, costs);
+          if (gathers_ahead == 4 || has_gathers) add(gathers_ahead, {});
         }
       }
     }

@@ -21,6 +21,12 @@ bool SameMemory(Value root_a, Value root_b) {
   return a && b && a.getVariable() == b.getVariable();
 }
 
+bool Overlap(Value a, Value b) {
+  const BufferOffset one = Resolve(a), other = Resolve(b);
+  return SameMemory(one.root, other.root) && one.offset < other.offset + BytesOf(b) &&
+         other.offset < one.offset + BytesOf(a);
+}
+
 llvm::SmallVector<Operation*> StepsOf(plan_ir::FunctionOp function) {
   llvm::SmallVector<Operation*> steps;
   for (Operation& op : function.getBody().front()) {

@@ -20,6 +20,9 @@ BufferOffset Resolve(mlir::Value buffer);
 // True if both are the same memory: one buffer, or two values of one variable.
 bool SameMemory(mlir::Value root_a, mlir::Value root_b);
 
+// True if the buffers have bytes in common.
+bool Overlap(mlir::Value a, mlir::Value b);
+
 // StepsOf: calls and copies, in order.
 llvm::SmallVector<mlir::Operation*> StepsOf(plan_ir::FunctionOp function);
 mlir::ValueRange ReadsOf(mlir::Operation* step);

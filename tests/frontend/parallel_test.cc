@@ -149,6 +149,52 @@ TEST(ParallelTest, ExchangesAreListedWithTheirReasons) {
       << report.ToString();
 }
 
+// A causal mask has parts too, because the heads of the scores to which it is added do. It is not the cause.
+TEST(ParallelTest, ReasonsNameVariablesAndInputsNotConstants) {
+  Graph graph("g", /*seed=*/3);
+  nn::Module net = nn::Sequential{nn::Residual{nn::MultiHeadAttention(4, {.causal = true})},
+                                  nn::Residual{nn::MultiHeadAttention(4, {.causal = true})}};
+  graph.Function("train", [&](Builder& b) {
+    Tensor loss = Mean(Square(net(b.Input("x", F32, {4, 8, kWidth}))));
+    optim::AdamW{.learning_rate = 0.01}.Minimize(loss);
+    b.Output("loss", loss);
+  });
+  const CompileOptions options = OnMesh(
+      {{"data", 2}, {"tensor", 2}},
+      {parallel::Data{}, parallel::Tensor{.rows = true}, parallel::Zero{.level = 1, .least_bytes = 64}});
+  CompileReport report;
+  ASSERT_TRUE(Compile(graph, options, &report).ok());
+  ASSERT_GT(report.exchanges.size(), 8u);
+  for (const Exchange& exchange : report.exchanges) {
+    EXPECT_THAT(exchange.because, ::testing::ContainsRegex("(variable|input) \"")) << exchange.kind;
+  }
+}
+
+// The sum of the layer's terms travels in parts, with the same bytes in all, and its reason says so.
+TEST(ParallelTest, ExchangesTravelInPartsIfAskedFor) {
+  CompileOptions options = OnMesh({{"tensor", 2}}, {parallel::Tensor{}});
+  options.exchange_parts = -1;
+  EXPECT_THAT(
+      ErrorOf(BuildMlp(), options),
+      HasSubstr("exchange_parts is -1: give a number of parts, 1 for none, or 0 to let the compiler"));
+  for (const int64_t parts : {1, 4}) {
+    options.exchange_parts = parts;
+    const absl::StatusOr<Plan> plan = Compile(BuildMlp(), options);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    int64_t sums = 0, elements = 0;
+    for (const fb::Step* step : *plan->table().functions()->Get(0)->steps()) {
+      const fb::CollectiveStep* const exchange = step->body_as_CollectiveStep();
+      if (exchange == nullptr || exchange->elements()->Get(0) == 1) continue;
+      ++sums;
+      elements += exchange->elements()->Get(0);
+      const std::string text = plan->table().exchange_reasons()->Get(exchange->reason() - 1)->text()->str();
+      EXPECT_EQ(text.ends_with("; in 4 parts, each beside the computation of another"), parts == 4) << text;
+    }
+    EXPECT_EQ(sums, parts);
+    EXPECT_EQ(elements, kRows * kWidth);
+  }
+}
+
 TEST(ParallelTest, AnOpThatNeedsAllOfAValueIsAnErrorUnlessAskedFor) {
   Graph graph("g");
   graph.Function("f", [](Builder& b) {

@@ -111,3 +111,67 @@ plan.function @two_devices on [#sinter.device<cpu, 0>, #sinter.device<gpu, 0>, #
   }
   plan.output "c" %c : !plan.buffer<tensor<16xf32>>
 }
+
+// Two calls compute %b from %a in parts. Each part overwrites its operand, so %b has the memory of %a. %d reads
+// the first part of %c after the second part was overwritten, so %e has memory of its own.
+// CHECK-LABEL: plan.function @parts
+// CHECK: plan.alloc at [[A:[0-9]+]] : <tensor<200x4xf32>>
+// CHECK: plan.alloc at [[A]] : <tensor<200x4xf32>>
+// CHECK: plan.alloc at [[C:[0-9]+]] : <tensor<300x4xf32>>
+// CHECK-NOT: plan.alloc at [[C]] : <tensor<300x4xf32>>
+// CHECK: plan.call "a"
+plan.function @parts {
+  %x = plan.input "x" : <tensor<200x4xf32>>
+  %y = plan.input "y" : <tensor<300x4xf32>>
+  %a = plan.alloc : <tensor<200x4xf32>>
+  %b = plan.alloc : <tensor<200x4xf32>>
+  %a0 = plan.view %a at 0 : <tensor<200x4xf32>> -> <tensor<100x4xf32>>
+  %a1 = plan.view %a at 1600 : <tensor<200x4xf32>> -> <tensor<100x4xf32>>
+  %b0 = plan.view %b at 0 : <tensor<200x4xf32>> -> <tensor<100x4xf32>>
+  %b1 = plan.view %b at 1600 : <tensor<200x4xf32>> -> <tensor<100x4xf32>>
+  %c = plan.alloc : <tensor<300x4xf32>>
+  %e = plan.alloc : <tensor<300x4xf32>>
+  %d = plan.alloc : <tensor<150x4xf32>>
+  %c0 = plan.view %c at 0 : <tensor<300x4xf32>> -> <tensor<150x4xf32>>
+  %c1 = plan.view %c at 2400 : <tensor<300x4xf32>> -> <tensor<150x4xf32>>
+  %e0 = plan.view %e at 0 : <tensor<300x4xf32>> -> <tensor<150x4xf32>>
+  %e1 = plan.view %e at 2400 : <tensor<300x4xf32>> -> <tensor<150x4xf32>>
+  plan.call "a" ins(%x : !plan.buffer<tensor<200x4xf32>>) outs(%a : !plan.buffer<tensor<200x4xf32>>) {
+  ^bb0(%i: tensor<200x4xf32>):
+    %r = sinter.neg %i : tensor<200x4xf32>
+    sinter.yield %r : tensor<200x4xf32>
+  }
+  plan.call "b0" ins(%a0 : !plan.buffer<tensor<100x4xf32>>) outs(%b0 : !plan.buffer<tensor<100x4xf32>>) attributes {in_place = array<i64: 0, 0>} {
+  ^bb0(%i: tensor<100x4xf32>):
+    %r = sinter.exp %i : tensor<100x4xf32>
+    sinter.yield %r : tensor<100x4xf32>
+  }
+  plan.call "b1" ins(%a1 : !plan.buffer<tensor<100x4xf32>>) outs(%b1 : !plan.buffer<tensor<100x4xf32>>) attributes {in_place = array<i64: 0, 0>} {
+  ^bb0(%i: tensor<100x4xf32>):
+    %r = sinter.exp %i : tensor<100x4xf32>
+    sinter.yield %r : tensor<100x4xf32>
+  }
+  plan.call "c" ins(%y : !plan.buffer<tensor<300x4xf32>>) outs(%c : !plan.buffer<tensor<300x4xf32>>) {
+  ^bb0(%i: tensor<300x4xf32>):
+    %r = sinter.neg %i : tensor<300x4xf32>
+    sinter.yield %r : tensor<300x4xf32>
+  }
+  plan.call "e0" ins(%c0 : !plan.buffer<tensor<150x4xf32>>) outs(%e0 : !plan.buffer<tensor<150x4xf32>>) attributes {in_place = array<i64: 0, 0>} {
+  ^bb0(%i: tensor<150x4xf32>):
+    %r = sinter.exp %i : tensor<150x4xf32>
+    sinter.yield %r : tensor<150x4xf32>
+  }
+  plan.call "e1" ins(%c1 : !plan.buffer<tensor<150x4xf32>>) outs(%e1 : !plan.buffer<tensor<150x4xf32>>) attributes {in_place = array<i64: 0, 0>} {
+  ^bb0(%i: tensor<150x4xf32>):
+    %r = sinter.exp %i : tensor<150x4xf32>
+    sinter.yield %r : tensor<150x4xf32>
+  }
+  plan.call "d" ins(%c0 : !plan.buffer<tensor<150x4xf32>>) outs(%d : !plan.buffer<tensor<150x4xf32>>) {
+  ^bb0(%i: tensor<150x4xf32>):
+    %r = sinter.abs %i : tensor<150x4xf32>
+    sinter.yield %r : tensor<150x4xf32>
+  }
+  plan.output "b" %b : <tensor<200x4xf32>>
+  plan.output "d" %d : <tensor<150x4xf32>>
+  plan.output "e" %e : <tensor<300x4xf32>>
+}
