@@ -161,8 +161,10 @@ absl::Status LoadedFunction::Prepare(std::span<const InputValue> inputs) {
   steps_.SetInputs();
   if (memory_->poison) SINTER_RETURN_IF_ERROR(FillArenas());
   pool_->BindCallingThread();
-  return meeting_.empty() ? absl::OkStatus()
-                          : memory_->world->Exchange(meeting_, steps_.OperationOf(info_.name, 0));
+  return meeting_.empty()
+             ? absl::OkStatus()
+             : memory_->world->Exchange(meeting_,
+                                        steps_.OperationOf(info_.name, 0, memory_->patience.FromUserCode()));
 }
 
 absl::Status LoadedFunction::Run(std::span<const InputValue> inputs, Profile* profile) {
@@ -173,6 +175,7 @@ absl::Status LoadedFunction::Run(std::span<const InputValue> inputs, Profile* pr
     return memory_->GiveUp(status);
   }
   steps_.ForgetWritten();
+  if (!steps_.written().empty()) memory_->has_initial_values = false;
   absl::Status status = profile == nullptr ? launches_.Run(has_run_, /*timers=*/nullptr)
                                            : profiled_.Run(info_, has_run_, profile);
   const bool is_launched = status.ok();

@@ -24,6 +24,7 @@
 #include "sinter/runtime/execute/variables_in_doubt.h"
 #include "sinter/runtime/memory/caching_allocator.h"
 #include "sinter/runtime/memory/memory_limit.h"
+#include "sinter/runtime/world/exchange_patience.h"
 #include "sinter/runtime/world/local_devices.h"
 #include "sinter/runtime/world/world.h"
 
@@ -56,6 +57,7 @@ struct SessionBuffers {
   std::vector<DeviceBuffers> devices;  // In plan order.
   LocalDevices local;                  // The devices that this process runs.
   World* world = nullptr;              // Null if there are no other processes.
+  ExchangePatience patience;           // Limits exchanges in the world and between GPUs.
   std::vector<std::byte*> variables;   // In plan order, with replicas; null if on a remote device.
   // In main memory: staging for inputs, and copies of outputs that cannot be read in place.
   std::byte* staging = nullptr;
@@ -76,7 +78,8 @@ struct SessionBuffers {
   uint32_t session = 0;             // Number within the world (World::Operation).
   absl::Status given_up;            // Why no further run is possible among several processes.
   VariablesInDoubt in_doubt;
-  Sharing* sharing = nullptr;  // The session's.
+  bool has_initial_values = false;  // True if nothing has written a variable since its initial value.
+  Sharing* sharing = nullptr;       // The session's.
 
   // Returns the address of a buffer on a local device; null for inputs. Callers must not write constants.
   std::byte* AddressOf(const fb::Buffer& buffer) const;

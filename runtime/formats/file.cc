@@ -101,6 +101,9 @@ void RemoveLeftovers(const std::string& path) {
   closedir(entries);
 }
 
+// Fewer bytes are not worth a write of their own.
+constexpr size_t kLeastDirectBytes = size_t{64} << 10;
+
 absl::Status WriteFully(int fd, const std::string& path, int64_t offset, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     // Linux writes at most 2 GiB per call. A smaller chunk keeps the return value in range on all systems.
@@ -268,20 +271,25 @@ absl::StatusOr<SharedFile> SharedFile::Open(const std::string& path, const std::
   file.path_ = absl::StrCat(FolderOf(ResolvedPath(path)), "/", name);
   file.fd_ = OpenRetrying(file.path_.c_str(), O_WRONLY | O_NOFOLLOW);
   if (file.fd_ < 0) return ErrnoError(errno, "open", file.path_);
+  file.direct_fd_ = OpenRetrying(file.path_.c_str(), O_WRONLY | O_NOFOLLOW | O_DIRECT);
   return file;
 }
 
 SharedFile::SharedFile(SharedFile&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), path_(std::move(other.path_)) {}
+    : fd_(std::exchange(other.fd_, -1)),
+      direct_fd_(std::exchange(other.direct_fd_, -1)),
+      path_(std::move(other.path_)) {}
 
 SharedFile& SharedFile::operator=(SharedFile&& other) noexcept {
   std::swap(fd_, other.fd_);
+  std::swap(direct_fd_, other.direct_fd_);
   std::swap(path_, other.path_);
   return *this;
 }
 
 SharedFile::~SharedFile() {
   if (fd_ >= 0) close(fd_);
+  if (direct_fd_ >= 0) close(direct_fd_);
 }
 
 absl::Status SharedFile::Read(uint64_t offset, std::span<std::byte> out) const {
@@ -293,8 +301,21 @@ absl::Status SharedFile::Read(uint64_t offset, std::span<std::byte> out) const {
   return status;
 }
 
-absl::Status SharedFile::Write(int64_t offset, std::span<const std::byte> bytes) {
-  return WriteFully(fd_, path_, offset, bytes);
+absl::Status SharedFile::Write(int64_t offset, std::span<const std::byte> bytes) const {
+  const size_t head = (kAlignment - static_cast<size_t>(offset) % kAlignment) % kAlignment;
+  if (direct_fd_ < 0 || bytes.size() < head + kLeastDirectBytes ||
+      (reinterpret_cast<uintptr_t>(bytes.data()) + head) % kAlignment != 0) {
+    return WriteFully(fd_, path_, offset, bytes);
+  }
+  const size_t middle = (bytes.size() - head) / kAlignment * kAlignment;
+  // Pages are written by one way alone: no page of the middle is in the page cache.
+  absl::Status direct =
+      WriteFully(direct_fd_, path_, offset + static_cast<int64_t>(head), bytes.subspan(head, middle));
+  // The device needs a larger alignment, for example.
+  if (absl::IsInvalidArgument(direct)) return WriteFully(fd_, path_, offset, bytes);
+  SINTER_RETURN_IF_ERROR(direct);
+  SINTER_RETURN_IF_ERROR(WriteFully(fd_, path_, offset, bytes.first(head)));
+  return WriteFully(fd_, path_, offset + static_cast<int64_t>(head + middle), bytes.subspan(head + middle));
 }
 
 absl::Status SharedFile::Sync() {

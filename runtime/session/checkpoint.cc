@@ -9,7 +9,9 @@
 #include "sinter/runtime/execute/index_checks.h"
 #include "sinter/runtime/host/printable_text.h"
 #include "sinter/runtime/host/status.h"
-#include "sinter/runtime/session/cut_checkpoint.h"
+#include "sinter/runtime/session/load_parts.h"
+#include "sinter/runtime/session/save_parts.h"
+#include "sinter/runtime/session/session_peers.h"
 #include "sinter/runtime/session/session_state.h"
 #include "sinter/runtime/tensor/scalar_log.h"
 
@@ -70,16 +72,6 @@ void CompareWithFile(const std::vector<const VariableInfo*>& wanted, const Safet
   }
 }
 
-// Returns the value of variable `index` of `count`. The file was valid when it was checked.
-absl::StatusOr<HostTensor> GetChecked(const SafetensorsFile& file, const VariableInfo& variable, size_t index,
-                                      size_t count) {
-  absl::StatusOr<HostTensor> value = file.Get(variable.name);
-  if (value.ok() || index == 0 || !absl::IsDataLoss(value.status())) return value;
-  return absl::DataLossError(absl::StrCat(
-      value.status().message(), ": the file was written to while it was loaded, and ", index, " of ", count,
-      " variables have its values already; load a whole checkpoint, or reset the variables"));
-}
-
 absl::Status Mismatch(const std::string& path, const std::vector<std::string>& problems) {
   std::string text = absl::StrCat(path, ": does not fit the session, which keeps its values; ",
                                   problems.size(), problems.size() == 1 ? " difference:" : " differences:");
@@ -88,6 +80,7 @@ absl::Status Mismatch(const std::string& path, const std::vector<std::string>& p
 }
 
 using internal_session::LoadedPart;
+using internal_session::SessionPeers;
 using internal_session::SessionState;
 
 bool HasCutVariables(const Session& session) {
@@ -95,28 +88,22 @@ bool HasCutVariables(const Session& session) {
                              [](const VariableInfo& variable) { return variable.is_cut || variable.is_sum; });
 }
 
-absl::Status SaveCutVariables(const Session& session, const std::string& path, const Metadata& metadata) {
-  std::vector<size_t> saved;
-  for (size_t i = 0; i < session.variables().size(); ++i) {
-    const std::string& name = session.variables()[i].name;
-    if (!IsLogVariable(name) && !IsIndexCheck(name)) saved.push_back(i);
-  }
-  return internal_session::SaveParts(SessionState::Of(session), saved, path, metadata);
+// The processes that save or load together: those of the session if ranks hold parts of its variables.
+SessionPeers PeersOf(const Session& session) {
+  return HasCutVariables(session) ? SessionPeers::Of(SessionState::Of(session).buffers()) : SessionPeers();
 }
 
-// Opens the file, and finds the variables that it is to give values. `reads_all`: checks all values first.
+// Opens the file, and finds the variables that it is to give values.
 absl::StatusOr<SafetensorsFile> OpenFor(const Session& session, const std::string& path,
-                                        const LoadOptions& options, bool reads_all,
+                                        const LoadOptions& options,
                                         std::vector<const VariableInfo*>& wanted) {
   SINTER_ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::Open(path));
-  const bool has_checks = file.checks() != SafetensorsChecks::kNone;
-  if (!has_checks && !options.allow_unchecked) {
+  if (file.checks() == SafetensorsChecks::kNone && !options.allow_unchecked) {
     return absl::FailedPreconditionError(absl::StrCat(
         path,
         ": carries no checksums: another program wrote it, or it is a damaged checkpoint; to load "
         "it as it is, set LoadOptions::allow_unchecked"));
   }
-  if (has_checks && reads_all) SINTER_RETURN_IF_ERROR(file.Verify());
   std::vector<std::string> problems;
   wanted = Wanted(session.variables(), options, problems);
   CompareWithFile(wanted, file, !options.only.empty(), problems);
@@ -124,10 +111,21 @@ absl::StatusOr<SafetensorsFile> OpenFor(const Session& session, const std::strin
   return file;
 }
 
-absl::StatusOr<Metadata> LoadCutVariables(Session& session, const std::string& path,
-                                          const LoadOptions& options) {
+}  // namespace
+
+absl::Status SaveCheckpoint(const Session& session, const std::string& path, const Metadata& metadata) {
+  std::vector<size_t> saved;
+  for (size_t i = 0; i < session.variables().size(); ++i) {
+    const std::string& name = session.variables()[i].name;
+    if (!IsLogVariable(name) && !IsIndexCheck(name)) saved.push_back(i);
+  }
+  return internal_session::SaveParts(SessionState::Of(session), PeersOf(session), saved, path, metadata);
+}
+
+absl::StatusOr<Metadata> LoadCheckpoint(Session& session, const std::string& path,
+                                        const LoadOptions& options) {
   std::vector<const VariableInfo*> wanted;
-  const absl::StatusOr<SafetensorsFile> file = OpenFor(session, path, options, /*reads_all=*/false, wanted);
+  const absl::StatusOr<SafetensorsFile> file = OpenFor(session, path, options, wanted);
   std::vector<LoadedPart> loaded;
   for (const VariableInfo* const variable : wanted) {
     if (!file.ok()) break;
@@ -135,43 +133,9 @@ absl::StatusOr<Metadata> LoadCutVariables(Session& session, const std::string& p
     loaded.push_back({.variable = static_cast<size_t>(variable - session.variables().data()),
                       .entry = static_cast<size_t>(entry - file->entries().begin())});
   }
-  SINTER_RETURN_IF_ERROR(internal_session::LoadParts(SessionState::Of(session), file.ok() ? &*file : nullptr,
-                                                     loaded, file.status()));
+  SINTER_RETURN_IF_ERROR(internal_session::LoadParts(SessionState::Of(session), PeersOf(session),
+                                                     file.ok() ? &*file : nullptr, loaded, file.status()));
   return file->metadata();
-}
-
-}  // namespace
-
-absl::Status SaveCheckpoint(const Session& session, const std::string& path, const Metadata& metadata) {
-  if (HasCutVariables(session)) return SaveCutVariables(session, path, metadata);
-  std::vector<TensorSource> sources;
-  for (const VariableInfo& variable : session.variables()) {
-    if (IsLogVariable(variable.name) || IsIndexCheck(variable.name)) continue;
-    // A view of a variable in main memory. A value from another device is copied, and its copy freed before
-    // the next one.
-    sources.push_back({variable.name, variable.dtype, variable.shape,
-                       [&session, &variable] { return session.ViewVariable(variable.name); }});
-  }
-  return SaveSafetensorsOneByOne(path, sources, metadata);
-}
-
-absl::StatusOr<Metadata> LoadCheckpoint(Session& session, const std::string& path,
-                                        const LoadOptions& options) {
-  if (HasCutVariables(session)) return LoadCutVariables(session, path, options);
-  std::vector<const VariableInfo*> wanted;
-  const absl::StatusOr<SafetensorsFile> opened = OpenFor(session, path, options, /*reads_all=*/true, wanted);
-  SINTER_RETURN_IF_ERROR(opened.status());
-  const SafetensorsFile& file = *opened;
-  // Elements of i1 that are neither 0 nor 1 pass the checksums: a program may have written them so.
-  for (const VariableInfo* variable : wanted) {
-    if (variable->dtype == DType::kI1) SINTER_RETURN_IF_ERROR(file.Get(variable->name).status());
-  }
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    SINTER_ASSIGN_OR_RETURN(const HostTensor value, GetChecked(file, *wanted[i], i, wanted.size()));
-    // Type and shape are checked, so only a device can fail here.
-    SINTER_RETURN_IF_ERROR(session.WriteVariable(wanted[i]->name, value));
-  }
-  return file.metadata();
 }
 
 }  // namespace sinter

@@ -8,8 +8,8 @@
 // state. A run of the same plan that continues from a checkpoint gives the same bits as an uninterrupted run,
 // also with another number of threads (session.h gives the conditions). Logs (runtime/tensor/scalar_log.h)
 // and index checks (runtime/execute/index_checks.h) are neither saved nor loaded. The whole file is written
-// or nothing: after any error, such as a full disk, the old file is unchanged. Saving writes the values from
-// their place, one variable after the other, so its memory does not grow with the variables.
+// or nothing: after any error, such as a full disk, the old file is unchanged. Saving and loading use several
+// threads and 4 MiB of memory for each, however large the variables are.
 //
 // The tensors of a file are whole, also if ranks of a mesh hold parts of the variables (VariableInfo::is_cut)
 // or terms of their sum (VariableInfo::is_sum). Each rank writes and reads its parts of the file, so every
@@ -21,8 +21,9 @@
 // Loading checks everything before it changes anything: the checksums, which cover every bit of the file,
 // then each variable's name, element type and shape. One message lists all differences. After an error the
 // session's variables are unchanged, with two exceptions: a device other than a CPU failed, or another
-// process changed the file between the check and the load. In the second case the message gives the number of
-// variables written. Loading reads the file twice and holds at most one variable's value at a time.
+// process changed the file between the check and the load, as the message then says. So the file is read
+// twice. It is read once if nothing has written the session's variables yet: after an error they get their
+// initial values again.
 //
 // Older checkpoints of Sinter, whose headers have no checksum (runtime/formats/safetensors.h), load too.
 // Their values are checked, their names and metadata are not. Files of other programs without checksums load

@@ -126,6 +126,17 @@ int SessionVariables::ProcessOf(uint32_t rank) const {
   return buffers_.local.RankOf(rank * (file_.mesh() == nullptr ? 1 : NumDevices(file_)));
 }
 
+const SessionVariables::Part* SessionVariables::FindPart(size_t variable, const TensorBox& box) const {
+  const auto found = std::ranges::find_if(
+      parts_[variable], [&](const Part& part) { return part.box == box && part.term == 0; });
+  return found == parts_[variable].end() ? nullptr : &*found;
+}
+
+const std::byte* SessionVariables::InMemory(const Part& part) const {
+  const uint32_t copy = part.copies.front();
+  return BuffersOf(copy).is_host ? buffers_.variables[copy] : nullptr;
+}
+
 absl::Status SessionVariables::CheckReadable(size_t variable) const {
   for (const Part& part : parts_[variable]) {
     for (const uint32_t copy : part.copies) SINTER_RETURN_IF_ERROR(buffers_.in_doubt.Check(copy));
@@ -218,6 +229,7 @@ void SessionVariables::MarkWritten(size_t variable) {
   for (const Part& part : parts_[variable]) {
     for (const uint32_t copy : part.copies) buffers_.in_doubt.Remove(copy);
   }
+  buffers_.has_initial_values = false;
 }
 
 absl::Status SessionVariables::WritePart(const Part& part, int64_t begin, int64_t count, const void* data) {
@@ -360,6 +372,7 @@ absl::Status SessionVariables::Initialize() {
     if (status.ok()) continue;
     return absl::Status(status.code(), absl::StrCat("variable \"", infos_[i].name, "\": ", status.message()));
   }
+  buffers_.has_initial_values = true;
   return absl::OkStatus();
 }
 

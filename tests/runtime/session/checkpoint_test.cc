@@ -183,19 +183,24 @@ TEST(CheckpointTest, TruncatedFileChangesNothing) {
   EXPECT_EQ(AllBytes(session), before);
 }
 
+// Neither variables that still have their initial values, which are written before all is checked, nor others.
 TEST(CheckpointTest, EveryFlippedBitIsReportedAndChangesNothing) {
   ScratchFolder folder;
   ASSERT_OK(SaveCheckpoint(SmallSession(30), folder.File("a"), {{"step", "1000"}, {"lr", "0.10"}}));
   const size_t bits = 8 * ReadAll(folder.File("a")).size();
+  ASSERT_OK(SaveCheckpoint(SmallSession(5), folder.File("b")));
   Session session = SmallSession();
-  const std::vector<std::string> before = AllBytes(session);
-  for (size_t bit = 0; bit < bits; ++bit) {
-    FlipBit(folder.File("a"), bit);
-    EXPECT_FALSE(LoadCheckpoint(session, folder.File("a")).ok())
-        << "bit " << bit % 8 << " of byte " << bit / 8;
-    FlipBit(folder.File("a"), bit);
+  for (const bool is_written : {false, true}) {
+    if (is_written) ASSERT_OK(LoadCheckpoint(session, folder.File("b")));
+    const std::vector<std::string> before = AllBytes(session);
+    for (size_t bit = 0; bit < bits; ++bit) {
+      FlipBit(folder.File("a"), bit);
+      EXPECT_FALSE(LoadCheckpoint(session, folder.File("a")).ok())
+          << "bit " << bit % 8 << " of byte " << bit / 8;
+      FlipBit(folder.File("a"), bit);
+    }
+    EXPECT_EQ(AllBytes(session), before);
   }
-  EXPECT_EQ(AllBytes(session), before);
   FlipBit(folder.File("a"), bits - 1);
   EXPECT_ERROR(LoadCheckpoint(session, folder.File("a")), absl::StatusCode::kDataLoss, "fc.");
 }
@@ -215,9 +220,10 @@ TEST(CheckpointTest, FullDiskKeepsTheOldFile) {
   EXPECT_THAT(folder.List(), ElementsAre("a"));
 }
 
+// Eight threads at most have 4 MiB and a little each.
 TEST(CheckpointTest, CopiesNoVariable) {
   ScratchFolder folder;
-  constexpr int64_t kSize = 1 << 20;
+  constexpr int64_t kSize = 10 << 20, kMost = 8 * (int64_t{5} << 20);
   Session session = SessionWith({{"a", fb::DType::F32, {kSize}, 4 * kSize},
                                  {"b", fb::DType::F32, {2, kSize}, 8 * kSize},
                                  {"steps", fb::DType::I64, {}, 8}});
@@ -227,9 +233,9 @@ TEST(CheckpointTest, CopiesNoVariable) {
   EXPECT_GE(used, 12 * kSize);
   memory.ResetPeaks();
   ASSERT_OK(SaveCheckpoint(session, folder.File("a")));
-  EXPECT_EQ(memory.Stats().peak_used_bytes, used);
+  EXPECT_LE(memory.Stats().peak_used_bytes, used + kMost);
   ASSERT_OK(LoadCheckpoint(session, folder.File("a")));
-  EXPECT_LE(memory.Stats().peak_used_bytes, used + 8 * kSize) << "more than one variable at a time";
+  EXPECT_LE(memory.Stats().peak_used_bytes, used + kMost);
 }
 
 TEST(CheckpointTest, MissingFileAndFolder) {

@@ -1,0 +1,285 @@
+#include "sinter/runtime/session/load_parts.h"
+
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "sinter/runtime/formats/part_crc.h"
+#include "sinter/runtime/host/printable_text.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/host/untrusted_bytes.h"
+#include "sinter/runtime/session/file_pieces.h"
+#include "sinter/runtime/session/session_variables.h"
+
+namespace sinter::internal_session {
+namespace {
+
+using Part = SessionVariables::Part;
+
+constexpr uint32_t kLoadTag = 6;
+
+// Reads elements [first, first + count) of a part. `begin`: the tensor's place in the data. Rows that are
+// close to each other are read together.
+absl::Status ReadRows(const SafetensorsFile& file, uint64_t begin, const TensorBox& box, int64_t size,
+                      const FilePiece& piece, std::byte* to) {
+  constexpr int64_t kMostBytes = int64_t{1} << 20, kMostGap = int64_t{16} << 10;
+  struct Row {
+    int64_t at, whole, bytes;
+  };
+  std::vector<Row> rows;  // The rows of one read.
+  std::vector<std::byte> read;
+  absl::Status status;
+  const auto flush = [&] {
+    if (rows.empty() || !status.ok()) return;
+    const int64_t from = rows.front().whole, bytes = rows.back().whole + rows.back().bytes - from;
+    const uint64_t offset = begin + static_cast<uint64_t>(from);
+    if (rows.size() == 1) {
+      status = file.ReadData(offset, {to + rows[0].at, static_cast<size_t>(bytes)});
+    } else {
+      read.resize(static_cast<size_t>(bytes));
+      status = file.ReadData(offset, read);
+      for (const Row& row : rows) std::copy_n(read.data() + (row.whole - from), row.bytes, to + row.at);
+    }
+    rows.clear();
+  };
+  box.ForEachRun(piece.first, piece.count, [&](int64_t at, int64_t whole, int64_t run) {
+    const Row row = {(at - piece.first) * size, whole * size, run * size};
+    if (!rows.empty()) {
+      const int64_t end = rows.back().whole + rows.back().bytes;
+      if (row.whole - end > kMostGap || row.whole + row.bytes - rows.front().whole > kMostBytes) flush();
+    }
+    rows.push_back(row);
+  });
+  flush();
+  return status;
+}
+
+// What this process reads of a tensor.
+struct CheckedPart {
+  size_t entry;  // In the file.
+  TensorBox box;
+  const Part* part;  // Null if the tensor is only checked.
+  uint32_t term = 0;
+};
+
+class PartLoader {
+ public:
+  PartLoader(SessionState& state, const SessionPeers& peers, const SafetensorsFile& file,
+             const std::vector<LoadedPart>& loaded)
+      : variables_(state.variables()),
+        threads_(state.pool().threads()),
+        peers_(peers),
+        file_(file),
+        loaded_(loaded) {}
+
+  // Reads all that this process is to check: the parts that it holds, and its share of the other tensors.
+  // `writes`: writes the parts as well.
+  absl::Status Read(bool writes) {
+    ListItems();
+    SINTER_RETURN_IF_ERROR(ReadItems(items_, writes));
+    return writes ? FinishVariables() : absl::OkStatus();
+  }
+
+  // Compares the terms of all processes with the file's CRCs.
+  absl::Status CheckTerms() {
+    for (const CheckedPart& item : items_) {
+      if (item.part == nullptr) CheckTerm(item.entry, item.term);
+    }
+    SINTER_RETURN_IF_ERROR(peers_.is_alone ? CheckOwnTerms() : CheckTermsOfAll());
+    if (damaged_.empty()) return absl::OkStatus();
+    return absl::DataLossError(
+        absl::StrCat(file_.path(), ": the checksum is wrong for ", absl::StrJoin(damaged_, ", ")));
+  }
+
+  // Reads the checked parts once more and writes them.
+  absl::Status Write() {
+    std::vector<CheckedPart> items;
+    for (const CheckedPart& item : items_) {
+      if (item.part == nullptr) continue;
+      items.push_back(item);
+      items.back().term = 0;
+    }
+    SINTER_RETURN_IF_ERROR(ReadItems(items, /*writes=*/true));
+    SINTER_RETURN_IF_ERROR(FinishVariables());
+    for (const CheckedPart& item : items) {
+      if (item.term == TermOf(*item.part)) continue;
+      return absl::DataLossError(absl::StrCat(
+          file_.path(), ": the checksum is wrong for '", PrintableText(file_.entries()[item.entry].name),
+          "': the file was written to while it was loaded, and the ", loaded_.size(),
+          " loaded variables have values of it already; load a whole checkpoint, or reset the variables"));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  void ListItems() {
+    std::vector<bool> is_loaded(file_.entries().size());
+    for (const LoadedPart& one : loaded_) {
+      const std::span<const Part> parts = variables_.PartsOf(one.variable);
+      is_loaded[one.entry] = !parts.empty() || !peers_.is_alone;
+      for (const Part& part : parts) {
+        if (part.term == 0) items_.push_back({one.entry, part.box, &part});
+      }
+    }
+    if (file_.checks() == SafetensorsChecks::kNone) return;
+    for (size_t entry = 0; entry < is_loaded.size(); ++entry) {
+      if (is_loaded[entry] || static_cast<int>(entry) % peers_.size() != peers_.rank()) continue;
+      const int64_t elements =
+          static_cast<int64_t>(BytesOfEntry(entry)) / SizeOf(file_.entries()[entry].dtype);
+      items_.push_back({entry, TensorBox::Whole(elements), nullptr});
+    }
+  }
+
+  uint64_t BytesOfEntry(size_t entry) const {
+    return file_.entries()[entry].end - file_.entries()[entry].begin;
+  }
+
+  absl::Status ReadItems(std::vector<CheckedPart>& items, bool writes) {
+    FilePieces pieces;
+    for (size_t i = 0; i < items.size(); ++i) {
+      pieces.Add(i, items[i].box.num_elements(), SizeOf(file_.entries()[items[i].entry].dtype));
+    }
+    return pieces.ForEach(threads_, [&](const FilePiece& piece, std::byte* memory) {
+      return ReadPiece(items[piece.item], piece, writes, memory);
+    });
+  }
+
+  // Reads a piece and adds its term to the item's.
+  absl::Status ReadPiece(CheckedPart& item, const FilePiece& piece, bool writes, std::byte* memory) {
+    const SafetensorsEntry& entry = file_.entries()[item.entry];
+    const int64_t size = SizeOf(entry.dtype);
+    SINTER_RETURN_IF_ERROR(ReadRows(file_, entry.begin, item.box, size, piece, memory));
+    PartCrc crc;
+    item.box.ForEachRun(piece.first, piece.count, [&](int64_t at, int64_t whole, int64_t run) {
+      crc.Add(static_cast<uint64_t>(whole * size),
+              {memory + (at - piece.first) * size, static_cast<size_t>(run * size)});
+    });
+    const uint32_t term = crc.Finish(BytesOfEntry(item.entry));
+    if (entry.dtype == DType::kI1 &&
+        FindBadBool({memory, static_cast<size_t>(piece.count * size)}).has_value()) {
+      return absl::DataLossError(absl::StrCat(file_.path(), ": an element of the BOOL tensor '",
+                                              PrintableText(entry.name), "' is neither 0 nor 1"));
+    }
+    const bool is_in_memory =
+        item.part != nullptr && item.part->copies.size() == 1 && variables_.InMemory(*item.part) != nullptr;
+    if (writes && is_in_memory) {
+      SINTER_RETURN_IF_ERROR(variables_.WritePart(*item.part, piece.first, piece.count, memory));
+    }
+    const std::lock_guard<std::mutex> lock(mutex_);
+    item.term ^= term;
+    if (!writes || item.part == nullptr || is_in_memory) return absl::OkStatus();
+    return variables_.WritePart(*item.part, piece.first, piece.count, memory);
+  }
+
+  // After the first terms are written.
+  absl::Status FinishVariables() {
+    for (const LoadedPart& one : loaded_) {
+      for (const Part& part : variables_.PartsOf(one.variable)) {
+        if (part.term > 0) SINTER_RETURN_IF_ERROR(variables_.ZeroPart(part));
+      }
+      variables_.MarkWritten(one.variable);
+    }
+    return absl::OkStatus();
+  }
+
+  // The term that Read found.
+  uint32_t TermOf(const Part& part) const {
+    const auto is_of_part = [&](const CheckedPart& item) { return item.part == &part; };
+    return std::ranges::find_if(items_, is_of_part)->term;
+  }
+
+  // Of whole variables.
+  absl::Status CheckOwnTerms() {
+    for (const CheckedPart& item : items_) {
+      if (item.part != nullptr) CheckTerm(item.entry, item.term);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckTermsOfAll() {
+    SINTER_ASSIGN_OR_RETURN(const std::vector<uint32_t> all,
+                            peers_.Gather(OwnTerms(), "checking a checkpoint", kLoadTag));
+    const size_t ranks = all.size() / std::max<size_t>(loaded_.size(), 1);
+    const size_t local = ranks / static_cast<size_t>(peers_.size());
+    // The term of a variable's part on some rank.
+    const auto term_of = [&](size_t i, uint32_t rank) {
+      return all[(rank / local * loaded_.size() + i) * local + rank % local];
+    };
+    for (size_t i = 0; i < loaded_.size(); ++i) {
+      uint32_t terms = 0;
+      bool is_same = true;
+      for (const RankedPart& part : variables_.PartsOfAllRanks(loaded_[i].variable)) {
+        if (part.term > 0) continue;
+        const uint32_t term = term_of(i, part.rank);
+        terms ^= term;
+        const Part* const own = variables_.FindPart(loaded_[i].variable, part.box);
+        if (own != nullptr) is_same = is_same && TermOf(*own) == term;
+      }
+      CheckTerm(loaded_[i].entry, is_same ? std::optional(terms) : std::nullopt);
+    }
+    return absl::OkStatus();
+  }
+
+  void CheckTerm(size_t entry, std::optional<uint32_t> terms) {
+    if (terms.has_value() && file_.HasCrc(entry, JoinCrcs(*terms, BytesOfEntry(entry)))) return;
+    damaged_.push_back(absl::StrCat("'", PrintableText(file_.entries()[entry].name), "'"));
+  }
+
+  // For each loaded variable, the terms of this process's ranks; 0 for a rank whose variable becomes zero.
+  std::vector<uint32_t> OwnTerms() const {
+    std::vector<uint32_t> terms;
+    for (const LoadedPart& one : loaded_) {
+      for (const RankedPart& own : variables_.PartsOfLocalRanks(one.variable)) {
+        terms.push_back(own.term > 0 ? 0 : TermOf(*variables_.FindPart(one.variable, own.box)));
+      }
+    }
+    return terms;
+  }
+
+  SessionVariables& variables_;
+  const int threads_;
+  const SessionPeers peers_;
+  const SafetensorsFile& file_;
+  const std::vector<LoadedPart>& loaded_;
+  std::mutex mutex_;                // Guards the terms of items, and writes to devices and of several copies.
+  std::vector<CheckedPart> items_;  // With the terms of the file as it was checked.
+  std::vector<std::string> damaged_;
+};
+
+}  // namespace
+
+absl::Status LoadParts(SessionState& state, const SessionPeers& peers, const SafetensorsFile* file,
+                       const std::vector<LoadedPart>& variables, const absl::Status& own) {
+  SINTER_ASSIGN_OR_RETURN(const SessionUse::Scope use, state.buffers().use.Begin());
+  absl::Status status = own;
+  if (status.ok()) status = state.CheckNotShared();
+  // Equal on all processes: the header, and which of its tensors are loaded.
+  std::string call = "loading a checkpoint";
+  if (status.ok()) {
+    absl::StrAppend(&call, " whose header has the hash ", file->header_hash().substr(0, 16), ": tensors");
+    for (const LoadedPart& one : variables) absl::StrAppend(&call, " ", one.entry);
+  }
+  SINTER_RETURN_IF_ERROR(peers.Agree(call, status));
+  const std::vector<uint8_t> has_initial = {state.buffers().has_initial_values};
+  SINTER_ASSIGN_OR_RETURN(const std::vector<uint8_t> all_have,
+                          peers.Gather(has_initial, "loading a checkpoint", kLoadTag));
+  const bool at_once = std::ranges::all_of(all_have, [](uint8_t has) { return has != 0; });
+  PartLoader loader(state, peers, *file, variables);
+  status = peers.Agree("reading a checkpoint", loader.Read(/*writes=*/at_once));
+  if (status.ok()) status = peers.Agree("checking a checkpoint", loader.CheckTerms());
+  if (!at_once) {
+    SINTER_RETURN_IF_ERROR(status);
+    return peers.Agree("loading the values of a checkpoint", loader.Write());
+  }
+  if (status.ok()) return status;
+  // An error of a device comes last: it matters more.
+  SINTER_RETURN_IF_ERROR(state.variables().Initialize());
+  return status;
+}
+
+}  // namespace sinter::internal_session
