@@ -173,9 +173,10 @@ absl::StatusOr<FunctionCall> FunctionCall::Make(const FunctionCallOptions& optio
   const std::chrono::duration<double> plan_time = std::chrono::steady_clock::now() - start;
   SINTER_ASSIGN_OR_RETURN(std::string name, FunctionName(plan, options.function));
   SINTER_ASSIGN_OR_RETURN(GivenInputs given, ReadInputs(options.inputs));
-  SINTER_ASSIGN_OR_RETURN(
-      Session session,
-      Session::Create(std::move(plan), {.threads = options.threads, .expected_hash = options.expected_hash}));
+  SINTER_ASSIGN_OR_RETURN(Session session,
+                          Session::Create(std::move(plan), {.threads = options.threads,
+                                                            .world = options.world,
+                                                            .expected_hash = options.expected_hash}));
   if (!options.checkpoint.empty()) {
     const LoadOptions load = {.allow_unchecked = options.allow_unchecked};
     SINTER_RETURN_IF_ERROR(LoadCheckpoint(session, options.checkpoint, load).status());

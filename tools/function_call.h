@@ -28,7 +28,8 @@ struct FunctionCallOptions {
   bool allow_unchecked = false;  // LoadOptions::allow_unchecked.
   std::string expected_hash;     // SessionOptions::expected_hash.
   int threads = 0;
-  uint64_t seed = 1;  // Seed of the random inputs.
+  World* world = nullptr;  // SessionOptions::world.
+  uint64_t seed = 1;       // Seed of the random inputs.
 };
 
 class FunctionCall {

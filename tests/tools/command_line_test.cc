@@ -164,6 +164,11 @@ TEST_F(CommandLineTest, PredictsAndSimulates) {
   EXPECT_EQ(f.code, 0);
   EXPECT_THAT(f.text, HasSubstr("\"ranks\":1"));
   EXPECT_THAT(ReadAll(trace), HasSubstr("traceEvents"));
+  f = Command("sinter", "predict " + plan_ + " --function add --measure --repeat 2");
+  EXPECT_EQ(f.code, 0);
+  EXPECT_THAT(f.text, HasSubstr("the times of steps are medians of 2 runs of one rank on cpu:0 ("));
+  ExpectBadArguments("sinter", "predict " + plan_ + " --function add --repeat 2",
+                     "--repeat requires --measure");
   ExpectBadArguments("sinter", "predict " + plan_, "choose one with --function");
   ExpectBadArguments("sinter", "predict " + plan_ + " --function add --costs none",
                      "--costs none: no such file");

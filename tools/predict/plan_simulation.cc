@@ -43,6 +43,8 @@ MemoryEffects EffectsOn(const fb::Function& function, const fb::Step& step, uint
   return effects;
 }
 
+}  // namespace
+
 absl::StatusOr<std::string> ChooseFunction(const Plan& plan, const std::string& wanted) {
   std::vector<std::string> names;
   for (const FunctionInfo& function : plan.Functions()) names.push_back(function.name);
@@ -55,12 +57,11 @@ absl::StatusOr<std::string> ChooseFunction(const Plan& plan, const std::string& 
   return function.name;
 }
 
-}  // namespace
-
 class PlanSimulationBuilder {
  public:
-  PlanSimulationBuilder(const fb::Plan& plan, const cost::DeviceCosts& costs, PlanSimulation& made)
-      : plan_(plan), costs_(costs), mesh_(plan), cell_(NumDevices(plan)), made_(made) {}
+  PlanSimulationBuilder(const fb::Plan& plan, const cost::DeviceCosts& costs, const MeasuredSteps* measured,
+                        PlanSimulation& made)
+      : plan_(plan), costs_(costs), measured_(measured), mesh_(plan), cell_(NumDevices(plan)), made_(made) {}
 
   absl::Status Build(const std::string& function, uint32_t ranks_per_node) {
     for (const std::vector<const fb::Function*>& variants : FunctionVariants(plan_)) {
@@ -72,6 +73,11 @@ class PlanSimulationBuilder {
       for (uint32_t d = 0; d < cell_; ++d) SINTER_RETURN_IF_ERROR(AddProgram(*variants_[v], d));
     }
     made_.simulation_.beside_exchange = costs_.launch().beside_exchange;
+    if (measured_ != nullptr) {
+      made_.notes_.push_back(absl::StrCat("the times of steps are medians of ", measured_->repeat,
+                                          " runs of one rank on ", measured_->device,
+                                          " without exchanges; those of exchanges are the table's"));
+    }
     if (as_products_ > 0) {
       made_.notes_.push_back(absl::StrCat(as_products_,
                                           " steps have the price of a product of their sizes: the "
@@ -128,7 +134,8 @@ class PlanSimulationBuilder {
     const bool is_host = DeviceOf(plan_, device).is_host();
     made.function = &function;
     made.device = device;
-    made.gap = is_host ? 0 : costs_.launch().gap;
+    made.gap = is_host || measured_ != nullptr ? 0 : costs_.launch().gap;
+    const uint32_t number = PositionOf(function);
     std::vector<MemoryEffects> effects;
     std::vector<std::vector<bool>>
         comes_after;  // By step: the earlier steps that it follows, also indirectly.
@@ -143,7 +150,7 @@ class PlanSimulationBuilder {
       if (is_member || is_end) {
         SINTER_ASSIGN_OR_RETURN(simulated.exchange, FindExchange(function, i));
       } else {
-        SINTER_ASSIGN_OR_RETURN(price, PriceStep(plan_, step, costs_));
+        SINTER_ASSIGN_OR_RETURN(price, PriceOf(step, number, i));
         simulated.seconds = price.seconds + made.gap;
         as_products_ += price.is_as_product;
       }
@@ -158,6 +165,26 @@ class PlanSimulationBuilder {
       made.prices.push_back(price);
     }
     return absl::OkStatus();
+  }
+
+  // The position in the plan's list. A copy with other sizes of axes has the functions of the plan in its
+  // order.
+  uint32_t PositionOf(const fb::Function& function) const {
+    uint32_t position = 0;
+    while (plan_.functions()->Get(position) != &function) ++position;
+    return position;
+  }
+
+  absl::StatusOr<PricedStep> PriceOf(const fb::Step& step, uint32_t function, uint32_t index) const {
+    const std::optional<double> measured =
+        measured_ == nullptr ? std::nullopt : measured_->Of(function, index);
+    absl::StatusOr<PricedStep> price = PriceStep(plan_, step, costs_);
+    if (!measured.has_value()) return price;
+    // The table still says how much of the device the step keeps busy.
+    PricedStep made = {.work = WorkClassOf(step)};
+    if (price.ok()) made.share = price->share;
+    made.seconds = *measured;
+    return made;
   }
 
   // The steps that the last one must follow, because of the memory that both touch; implied ones left out.
@@ -260,6 +287,7 @@ class PlanSimulationBuilder {
 
   const fb::Plan& plan_;
   const cost::DeviceCosts& costs_;
+  const MeasuredSteps* const measured_;  // Null: all times are the table's.
   const RankMesh mesh_;
   const uint32_t cell_;  // Devices of a rank.
   PlanSimulation& made_;
@@ -279,7 +307,7 @@ absl::StatusOr<PlanSimulation> PlanSimulation::Of(const Plan& plan, const cost::
     made.bytes_ = std::make_shared<const std::string>(std::move(bytes));
     made.table_ = fb::GetPlan(made.bytes_->data());
   }
-  PlanSimulationBuilder builder(*made.table_, costs, made);
+  PlanSimulationBuilder builder(*made.table_, costs, options.measured, made);
   SINTER_RETURN_IF_ERROR(builder.Build(made.function_, options.ranks_per_node));
   return made;
 }

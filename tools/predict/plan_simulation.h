@@ -22,6 +22,7 @@
 #include "sinter/ir/cost/simulation.h"
 #include "sinter/runtime/plan/mesh.h"
 #include "sinter/runtime/plan/plan.h"
+#include "sinter/tools/predict/measured_steps.h"
 #include "sinter/tools/predict/step_prices.h"
 
 namespace sinter::tools {
@@ -30,6 +31,8 @@ struct PlanSimulationOptions {
   std::string function;           // Required if the plan has several.
   std::vector<std::string> axes;  // "data=128": sizes of axes that differ from the plan's.
   uint32_t ranks_per_node = 0;    // 0: as many as the table's link joins; for CPUs all ranks.
+  // The times of steps; must outlive the call. Null: all times are the table's.
+  const MeasuredSteps* measured = nullptr;
 };
 
 // The steps of one device of one function's ranks, in the order of RankProgram::steps.
@@ -38,8 +41,12 @@ struct DeviceProgram {
   uint32_t device = 0;             // Index into Plan.devices.
   std::vector<uint32_t> steps;     // Indices into Function.steps.
   std::vector<PricedStep> prices;  // Without the gap before a step.
-  double gap = 0;                  // Seconds, before each step that is no exchange.
+  double gap = 0;                  // Seconds, before each step that is no exchange; measured times have it.
 };
+
+// Returns `wanted`, or the name of the only function if it is empty. InvalidArgument: there are several.
+// NotFound: there is no such function.
+absl::StatusOr<std::string> ChooseFunction(const Plan& plan, const std::string& wanted);
 
 class PlanSimulation {
  public:

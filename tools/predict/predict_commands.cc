@@ -10,7 +10,8 @@ namespace sinter::tools {
 PredictCommands::PredictCommands(CLI::App& app)
     : measure_(app.add_subcommand("measure", "Measures the cost table of this machine's devices")),
       predict_(app.add_subcommand(
-          "predict", "Predicts the time and the memory of a function from its plan, without running it")),
+          "predict",
+          "Predicts the time and the memory of a function from its plan; without --measure runs nothing")),
       simulate_(app.add_subcommand("simulate", "Simulates a run of a function on all ranks of a mesh")) {
   measure_->add_option("--out", measured_, "file for the table")->required();
   measure_
@@ -73,6 +74,21 @@ void PredictCommands::AddPlan(CLI::App& command, PlanSimulationOptions& options)
                   "ranks that share a computer; 0: GPUs as many as the table's link joins, CPUs all")
       ->capture_default_str();
   command.add_flag("--json", as_json_, "print one JSON object");
+  CLI::Option* const measure = command.add_flag(
+      "--measure", measures_steps_,
+      "run one rank of each kind on this machine, without exchanges, and take the times of its steps; the "
+      "table gives those of exchanges. This runs the plan's code, as `sinter run` does");
+  command.add_option("--repeat", steps_options_.repeat, "number of timed runs")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str()
+      ->needs(measure);
+  command
+      .add_option("--input", call_.inputs, "values of inputs, as for `sinter run`; missing ones are random")
+      ->needs(measure);
+  command.add_option("--threads", call_.threads, "number of CPU threads; 0: one per core")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str()
+      ->needs(measure);
 }
 
 absl::Status PredictCommands::Measure() const {
@@ -86,10 +102,23 @@ absl::Status PredictCommands::Measure() const {
   return WriteFileAtomically(measured_, cost::CostsText(table));
 }
 
+absl::Status PredictCommands::MeasureIfAsked(PlanSimulationOptions& options, MeasuredSteps& steps) const {
+  if (!measures_steps_) return absl::OkStatus();
+  FunctionCallOptions call = call_;
+  call.plan = plan_;
+  call.function = options.function;
+  SINTER_ASSIGN_OR_RETURN(steps, MeasureSteps(call, steps_options_));
+  options.measured = &steps;
+  return absl::OkStatus();
+}
+
 absl::Status PredictCommands::Predict(std::ostream& out) const {
   SINTER_ASSIGN_OR_RETURN(const Plan plan, Plan::Load(plan_));
   SINTER_ASSIGN_OR_RETURN(const cost::DeviceCosts costs, ReadCosts(costs_, plan));
-  SINTER_ASSIGN_OR_RETURN(const Prediction prediction, tools::Predict(plan, costs, predict_options_));
+  MeasuredSteps steps;
+  PredictOptions options = predict_options_;
+  SINTER_RETURN_IF_ERROR(MeasureIfAsked(options.plan, steps));
+  SINTER_ASSIGN_OR_RETURN(const Prediction prediction, tools::Predict(plan, costs, options));
   out << (as_json_ ? PredictionJson(prediction) : PredictionText(prediction));
   return absl::OkStatus();
 }
@@ -97,7 +126,10 @@ absl::Status PredictCommands::Predict(std::ostream& out) const {
 absl::Status PredictCommands::Simulate(std::ostream& out) const {
   SINTER_ASSIGN_OR_RETURN(const Plan plan, Plan::Load(plan_));
   SINTER_ASSIGN_OR_RETURN(const cost::DeviceCosts costs, ReadCosts(costs_, plan));
-  SINTER_ASSIGN_OR_RETURN(const SimulatedRun run, SimulateRun(plan, costs, simulate_options_));
+  MeasuredSteps steps;
+  SimulateOptions options = simulate_options_;
+  SINTER_RETURN_IF_ERROR(MeasureIfAsked(options.plan, steps));
+  SINTER_ASSIGN_OR_RETURN(const SimulatedRun run, SimulateRun(plan, costs, options));
   if (!trace_.empty()) {
     SINTER_RETURN_IF_ERROR(WriteFileAtomically(trace_, SimulatedRunTrace(run, trace_ranks_)));
   }

@@ -13,6 +13,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "sinter/tools/predict/measured_costs.h"
+#include "sinter/tools/predict/measured_steps.h"
 #include "sinter/tools/predict/prediction.h"
 #include "sinter/tools/predict/simulated_run.h"
 
@@ -32,15 +33,19 @@ class PredictCommands {
   absl::Status Predict(std::ostream& out) const;
   absl::Status Simulate(std::ostream& out) const;
   void AddPlan(CLI::App& command, PlanSimulationOptions& options);
+  // Measures the function's steps if --measure is given. Sets `options.measured` to `steps`.
+  absl::Status MeasureIfAsked(PlanSimulationOptions& options, MeasuredSteps& steps) const;
 
   CLI::App* measure_;
   CLI::App* predict_;
   CLI::App* simulate_;
   std::string plan_, costs_, trace_, measured_;
   std::vector<std::string> devices_ = {"cpu:0"};
-  bool as_json_ = false;
+  bool as_json_ = false, measures_steps_ = false;
   int trace_ranks_ = 8;
   MeasureOptions measure_options_;
+  MeasureStepsOptions steps_options_;
+  FunctionCallOptions call_;  // For --measure.
   PredictOptions predict_options_;
   SimulateOptions simulate_options_;
 };

@@ -117,26 +117,37 @@ std::string_view NameOf(WorkClass work) {
   return kNames[static_cast<size_t>(work)];
 }
 
+WorkClass WorkClassOf(const fb::Step& step) {
+  switch (step.body_type()) {
+    case fb::StepBody::MatmulStep:
+      return WorkClass::kProducts;
+    case fb::StepBody::ConvStep:
+      return WorkClass::kConvolutions;
+    case fb::StepBody::AttentionStep:
+      return WorkClass::kAttention;
+    case fb::StepBody::CopyStep:
+      return WorkClass::kCopies;
+    default:
+      return WorkClass::kKernels;
+  }
+}
+
 absl::StatusOr<PricedStep> PriceStep(const fb::Plan& plan, const fb::Step& step,
                                      const cost::DeviceCosts& costs) {
   const bool is_host = DeviceOf(plan, step.device()).is_host();
-  PricedStep priced;
+  PricedStep priced = {.work = WorkClassOf(step)};
   Contraction work;
   switch (step.body_type()) {
     case fb::StepBody::MatmulStep:
-      priced.work = WorkClass::kProducts;
       work = ProductOf(step, *step.body_as_MatmulStep(), is_host);
       break;
     case fb::StepBody::ConvStep:
-      priced.work = WorkClass::kConvolutions;
       work = ConvolutionOf(step, *step.body_as_ConvStep(), is_host);
       break;
     case fb::StepBody::AttentionStep:
-      priced.work = WorkClass::kAttention;
       work = AttentionOf(step, *step.body_as_AttentionStep());
       break;
     default:
-      priced.work = step.body_type() == fb::StepBody::CopyStep ? WorkClass::kCopies : WorkClass::kKernels;
       priced.seconds = costs.Seconds(KernelOf(plan, step));
       priced.share = costs.Share(KernelOf(plan, step));
       return priced;

@@ -21,6 +21,9 @@ inline constexpr int kWorkClasses = 6;
 // "products", "convolutions", "attention", "kernels", "copies", "exchanges".
 std::string_view NameOf(WorkClass work);
 
+// The class of a step that is no collective.
+WorkClass WorkClassOf(const fb::Step& step);
+
 struct PricedStep {
   WorkClass work = WorkClass::kKernels;
   double seconds = 0;

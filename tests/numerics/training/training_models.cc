@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "sinter/runtime/host/status.h"
+#include "sinter/tests/numerics/test_device.h"
 
 namespace sinter::numerics {
 
@@ -76,10 +77,10 @@ Model Mlp(const TrainingSetup& setup) {
   AddDropout(layers, setup);
   std::vector<nn::Module> rest = {nn::Linear(16, {.in_dim = "mlp"}), nn::Tanh(), nn::Linear(kClasses)};
   if (setup.is_placed) {
-    for (nn::Module& layer : layers) layer.To(Device::Cpu(0));
-    for (nn::Module& layer : rest) layer.To(Device::Cpu(1));
+    for (nn::Module& layer : layers) layer.To(DeviceAt(0));
+    for (nn::Module& layer : rest) layer.To(DeviceAt(1));
   }
-  auto move = [=](const Tensor& x, Where) { return setup.is_placed ? Copy(x, Device::Cpu(1)) : x; };
+  auto move = [=](const Tensor& x, Where) { return setup.is_placed ? Copy(x, DeviceAt(1)) : x; };
   layers.push_back(nn::Lambda("Move", move));
   layers.insert(layers.end(), rest.begin(), rest.end());
   return Network({kFeatures}, layers);
@@ -300,13 +301,19 @@ std::string MeshCase::text() const {
   return text;
 }
 
+Device DeviceAt(int64_t index) {
+  const auto i = static_cast<int32_t>(index);
+  return TestDevice().is_gpu() ? Device::Gpu(i) : Device::Cpu(i);
+}
+
 CompileOptions OptionsOf(const MeshCase& mesh) {
   CompileOptions options;
   options.verify_each_pass = true;
   if (mesh.axes.empty()) return options;
+  options.device = DeviceAt(0);
   if (mesh.axes.size() == 1 && mesh.axes[0].first == "data" && mesh.zero == 0) {
     const int64_t devices = mesh.ranks() * mesh.devices_of_rank;
-    for (int i = 0; i < devices; ++i) options.data_parallel.devices.push_back(Device::Cpu(i));
+    for (int i = 0; i < devices; ++i) options.data_parallel.devices.push_back(DeviceAt(i));
     options.data_parallel.batch_norm = mesh.batch_norm;
     options.data_parallel.even = mesh.even;
     options.data_parallel.bucket_bytes = mesh.bucket_bytes;
@@ -366,6 +373,16 @@ Graph BuildTraining(const TrainingSetup& setup) {
     b.Output("logits", logits);
   });
   return graph;
+}
+
+std::vector<HostTensor> ExamplesOf(const TrainingSetup& setup, int64_t count) {
+  TrainingSetup all = setup;
+  all.batch = count;
+  Examples examples = ExamplesFrom(all, MakeModel(all), 0);
+  std::vector<HostTensor> tensors;
+  tensors.push_back(std::move(examples.x));
+  tensors.push_back(std::move(examples.y));
+  return tensors;
 }
 
 Trained Train(const TrainingSetup& setup, const CompileOptions& options) {

@@ -21,7 +21,7 @@
 
 namespace sinter::numerics {
 
-// A mesh of virtual CPUs, and how they share the work.
+// A mesh of virtual CPUs or of GPUs, and how they share the work.
 struct MeshCase {
   // Names and sizes. Empty: one CPU. "data" and "replica" share the batch, "tensor" cuts wide layers.
   std::vector<std::pair<std::string, int64_t>> axes = {};
@@ -36,6 +36,9 @@ struct MeshCase {
   // "data 4".
   std::string text() const;
 };
+
+// The device of a mesh with this index: a CPU, or a GPU if SINTER_TEST_DEVICE is one (test_device.h).
+Device DeviceAt(int64_t index);
 
 CompileOptions OptionsOf(const MeshCase& mesh);
 
@@ -64,6 +67,9 @@ struct TrainingSetup {
 std::vector<std::string> OptimizerNames();
 
 Graph BuildTraining(const TrainingSetup& setup);
+
+// The images or tokens and the labels of examples 0 to `count`.
+std::vector<HostTensor> ExamplesOf(const TrainingSetup& setup, int64_t count);
 
 struct Trained {
   std::vector<double> losses;                   // Losses of every run, which the program logs.
