@@ -1,5 +1,6 @@
 #include "sinter/ir/dialect/sharding.h"
 
+#include "llvm/Support/ErrorHandling.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -30,7 +31,19 @@ Sharding Sharding::Of(ShardingAttr attribute) {
   return sharding;
 }
 
+mlir::StringAttr Sharding::repeatedAxis() const {
+  llvm::SmallVector<mlir::StringAttr> all(partial.begin(), partial.end());
+  for (const auto& dim : dims) {
+    for (const Extent& extent : dim) llvm::append_range(all, extent.axes);
+  }
+  for (auto [i, axis] : llvm::enumerate(all)) {
+    if (llvm::is_contained(llvm::ArrayRef(all).take_front(i), axis)) return axis;
+  }
+  return {};
+}
+
 ShardingAttr Sharding::attribute(mlir::MLIRContext* context) const {
+  if (repeatedAxis()) llvm::report_fatal_error(llvm::Twine("an axis cuts a value twice: ") + text());
   mlir::Builder builder(context);
   llvm::SmallVector<mlir::Attribute> all;
   for (const auto& dim : dims) {
@@ -173,6 +186,11 @@ mlir::Attribute ShardingAttr::parse(mlir::AsmParser& parser, mlir::Type) {
       return {};
     }
     sharding.partial.assign(names.begin(), names.end());
+  }
+  if (mlir::StringAttr axis = sharding.repeatedAxis()) {
+    parser.emitError(parser.getNameLoc())
+        << "axis " << axis << " is named twice: it cuts one extent, or its ranks have terms";
+    return {};
   }
   if (parser.parseGreater()) return {};
   return sharding.attribute(parser.getContext());

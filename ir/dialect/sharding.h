@@ -47,6 +47,8 @@ struct Sharding {
   bool isWhole() const;
   // True if the axis cuts an extent of the value.
   bool isCutBy(mlir::StringAttr axis) const;
+  // An axis that is named more than once, which no sharding of a value has; null if there is none.
+  mlir::StringAttr repeatedAxis() const;
   bool isPartialOver(mlir::StringAttr axis) const { return llvm::is_contained(partial, axis); }
   // Cuts all of dimension `dim` by the axis, inside of axes that cut it already. The dimension must have one
   // extent.

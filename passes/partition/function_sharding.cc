@@ -62,18 +62,20 @@ llvm::SmallVector<unsigned> TermsThatPass(Operation* op, const ir::FactorRule& r
 }
 
 // Cuts the sharding by the axes of `wish` that it lacks, and returns them: in dimensions that it does not
-// cut, and within the parts of an extent that both cut.
+// cut, and within the parts of an extent that both cut. An axis that cuts one dimension cuts no other.
 llvm::SmallVector<StringAttr, 1> CutFurther(ir::MeshAttr mesh, Sharding& sharding, const Sharding& wish) {
   llvm::SmallVector<StringAttr, 1> added;
   for (auto [dim, wished] : llvm::zip(sharding.dims, wish.dims)) {
-    if (IsUncut(wished)) continue;
+    const bool is_cut_already = llvm::any_of(wished, [&](const ir::Extent& extent) {
+      return llvm::any_of(extent.axes, [&](StringAttr axis) { return sharding.isCutBy(axis); });
+    });
+    if (IsUncut(wished) || is_cut_already) continue;
     const auto before = dim;
     if (IsUncut(dim)) {
       dim = wished;
     } else if (dim.size() == wished.size() && dim.front().size == wished.front().size) {
-      const auto& axes = wished.front().axes;
       // The wish names the axes of storage alone.
-      if (llvm::any_of(axes, [&](StringAttr axis) { return sharding.isCutBy(axis); })) continue;
+      const auto& axes = wished.front().axes;
       dim.front().axes.append(axes.begin(), axes.end());
       if (dim.front().size % ir::CountParts(mesh, dim.front().axes) != 0) dim = before;
     }
@@ -290,7 +292,7 @@ void FunctionSharding::settle(Value value) {
       kinds_[value].push_back({axis, CutKind::kStored});
   }
   for (StringAttr axis : terms) {
-    if (settlesInRows(value, axis) && batch_.cut(value, settled, axis, mesh_)) {
+    if (!settled.isCutBy(axis) && settlesInRows(value, axis) && batch_.cut(value, settled, axis, mesh_)) {
       kinds_[value].push_back({axis, CutKind::kRows});
     }
   }

@@ -92,7 +92,9 @@ std::optional<unsigned> OpSharding::factorOf(const ValueFactors& dims, const Sha
 }
 
 // Finds the factor that begins where the cut extent begins, `outer` iterations of the dimension in, and that
-// has as many iterations or is cut evenly too. Axes that cut the factor already cut its outer iterations.
+// has as many iterations or is cut evenly too. Axes that cut the factor already cut its outer iterations. A
+// larger factor is split where its outer iterations are those of the extent: uneven parts of a batch are cut
+// at examples, also where an op has the tokens of all examples as its rows.
 std::optional<unsigned> OpSharding::factorFrom(llvm::ArrayRef<unsigned> factors, int64_t outer,
                                                const Extent& extent) {
   const int64_t parts = ir::CountParts(mesh_, extent.axes);
@@ -102,7 +104,13 @@ std::optional<unsigned> OpSharding::factorFrom(llvm::ArrayRef<unsigned> factors,
   int64_t before = 1;
   for (unsigned factor : factors) {
     const int64_t size = rule_.factors[factor].size;
-    if (before == outer) return fits(size) ? std::optional(factor) : std::nullopt;
+    if (before == outer) {
+      if (fits(size)) return factor;
+      const bool splits = axes_[factor].empty() && extent.size > 1 && size % extent.size == 0 &&
+                          ir::SplitFactor(rule_, factor, {extent.size, size / extent.size});
+      axes_.resize(rule_.factors.size());
+      return splits ? std::optional(factor) : std::nullopt;
+    }
     if (outer < before * size) {
       const int64_t skipped = outer / before;
       const bool divides =

@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <functional>
+#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
@@ -193,6 +195,33 @@ TEST(ParallelTest, ExchangesTravelInPartsIfAskedFor) {
     EXPECT_EQ(sums, parts);
     EXPECT_EQ(elements, kRows * kWidth);
   }
+}
+
+// Five examples on two ranks: also where tokens of all examples are the rows of a product, a rank computes
+// those of its own three or two. Only gradients and the loss travel.
+TEST(ParallelTest, PartsOfAnUnevenBatchStayApart) {
+  Graph graph("g", /*seed=*/3);
+  nn::Module net = nn::Sequential{nn::Residual{nn::LayerNorm(), nn::MultiHeadAttention(4, {.causal = true})},
+                                  nn::Linear(2 * kWidth), nn::GeluTanh(), nn::Linear(kWidth)};
+  graph.Function("train", [&](Builder& b) {
+    Tensor rows = Reshape(net(b.Input("x", F32, {5, 8, kWidth})), {-1, kWidth});
+    Tensor loss = SoftmaxCrossEntropy(rows, Flatten(b.Input("y", I32, {5, 8}), 0));
+    optim::AdamW{.learning_rate = 0.01}.Minimize(loss);
+    b.Output("loss", loss);
+  });
+  CompileReport report;
+  const absl::StatusOr<Plan> plan =
+      Compile(graph, OnMesh({{"data", 2}}, {parallel::Data{.even = false}}), &report);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(ExchangedBytes(report.exchanges, "all_gather"), 0);
+  int64_t parameters = 0;
+  for (const VariableInfo& variable : plan->Variables()) {
+    if (variable.name.find("adamw") == std::string::npos) {
+      parameters +=
+          std::accumulate(variable.shape.begin(), variable.shape.end(), int64_t{1}, std::multiplies<>());
+    }
+  }
+  EXPECT_EQ(ExchangedBytes(report.exchanges, "all_reduce"), 4 * (parameters + 1)) << report.ToString();
 }
 
 TEST(ParallelTest, AnOpThatNeedsAllOfAValueIsAnErrorUnlessAskedFor) {

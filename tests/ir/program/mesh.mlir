@@ -251,3 +251,13 @@ module attributes {sinter.mesh = #sinter.mesh<data 2, tensor 2>} {
 
 // expected-error @below {{has sinter.sum_axes = ["data"]; expected axes of the module's mesh, in its order}}
 sinter.variable @w : tensor<4xf32> = constant(0.0, 0.0) seed 0 {sinter.sum_axes = ["data"]}
+
+// -----
+
+module attributes {sinter.mesh = #sinter.mesh<data 2>} {
+  func.func @f(%x: tensor<4x4xf32>) {
+    // expected-error @below {{axis "data" is named twice: it cuts one extent, or its ranks have terms}}
+    %a = sinter.reshard %x to <[4 data, 4 data]> : tensor<4x4xf32>
+    return
+  }
+}

@@ -1,6 +1,6 @@
 // A model trains the same on any mesh: its losses, its variables and its evaluation are those of one CPU.
-// SINTER_MESH_CASES=200 also trains 200 random cases. SINTER_TEST_DEVICE=gpu:0 trains on GPUs the cases for
-// which there are enough.
+// SINTER_MESH_CASES=200 trains 200 random cases of each kind in place of a few. SINTER_TEST_DEVICE=gpu:0 trains on
+// GPUs the cases for which there are enough.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -331,6 +331,9 @@ TEST_F(MeshTrainingTest, ZeroBesideOtherAxes) {
     Compare({.model = "gpt", .batch = 4, .optimizer = "adamw", .evaluates = false},
             {.axes = {{"data", 2}, {"tensor", 2}}, .zero = level});
   }
+  // One example: the axis "data" cuts nothing but variables.
+  Compare({.model = "gpt", .batch = 1, .evaluates = false, .steps = 6},
+          {.axes = {{"data", 2}, {"tensor", 2}}, .zero = 3, .even = false});
 }
 
 TEST_F(MeshTrainingTest, OtherCompileOptions) {
@@ -419,14 +422,22 @@ TEST_F(MeshTrainingTest, AResumedRunContinuesOnAnyMesh) {
   }
 }
 
-TEST_F(MeshTrainingTest, RandomCases) {
+// The number of random cases of a kind, and what to choose them by: SINTER_MESH_SEED, or this seed.
+int NumRandomCases() {
   const char* const cases = std::getenv("SINTER_MESH_CASES");
-  if (!cases) GTEST_SKIP() << "set SINTER_MESH_CASES to the number of cases";
-  std::mt19937 random(5);
+  return cases == nullptr ? 8 : std::atoi(cases);
+}
+std::mt19937 RandomChoices(unsigned seed) {
+  const char* const given = std::getenv("SINTER_MESH_SEED");
+  return std::mt19937(given == nullptr ? seed : static_cast<unsigned>(std::atoi(given)));
+}
+
+TEST_F(MeshTrainingTest, RandomCases) {
+  std::mt19937 random = RandomChoices(5);
   auto pick = [&](const auto& list) { return list[random() % list.size()]; };
   const std::vector<std::string> models = {"mlp", "lenet", "gpt", "resnet", "rnn", "twins"};
   const std::vector<double> dropouts = {0, 0, 0.3};
-  for (int i = 0; i < std::atoi(cases) && !HasFailure(); ++i) {
+  for (int i = 0; i < NumRandomCases() && !HasFailure(); ++i) {
     const auto ranks = static_cast<int64_t>(2 + random() % 15);
     TrainingSetup setup{.model = pick(models),
                         .batch = pick(std::vector<int64_t>{1, 2, ranks - 1, ranks, ranks + 1, 2 * ranks}),
@@ -437,6 +448,47 @@ TEST_F(MeshTrainingTest, RandomCases) {
     MeshCase mesh = UnevenData(ranks);
     mesh.bucket_bytes = pick(std::vector<int64_t>{64, 4096, int64_t{25} << 20});
     const int64_t parts = pick(std::vector<int64_t>{1, 2, 4});
+    std::cout << i << ": " << setup.text() << " on " << mesh.text() << ", parts " << parts << std::endl;
+    Compare({setup, mesh, [=](CompileOptions& o) { o.exchange_parts = parts; }});
+  }
+}
+
+// Any axes in any order, with any tactics.
+TEST_F(MeshTrainingTest, RandomMeshes) {
+  std::mt19937 random = RandomChoices(6);
+  auto pick = [&](const auto& list) { return list[random() % list.size()]; };
+  using Strings = std::vector<std::string>;
+  for (int i = 0; i < NumRandomCases() && !HasFailure(); ++i) {
+    MeshCase mesh;
+    const bool cuts_layers = random() % 4 != 0, cuts_batch = !cuts_layers || random() % 3 != 0;
+    TrainingSetup setup{.model = pick(cuts_layers ? Strings{"mlp", "gpt", "gpt with a head"}
+                                                  : Strings{"mlp", "lenet", "gpt", "resnet", "rnn"}),
+                        .optimizer = pick(OptimizerNames())};
+    if (cuts_layers) {
+      const auto sizes = setup.model == "mlp" ? std::vector<int64_t>{2, 3, 4} : std::vector<int64_t>{2};
+      mesh.axes.emplace_back("tensor", pick(sizes));
+      mesh.rows = random() % 2 == 0;
+    }
+    int64_t batch_ranks = 1;
+    if (cuts_batch) {
+      batch_ranks = static_cast<int64_t>(2 + random() % 3);
+      mesh.axes.emplace_back("data", batch_ranks);
+      mesh.zero = static_cast<int>(random() % 4);
+      mesh.even = random() % 3 != 0;
+      if (mesh.even && mesh.ranks() <= 8 && random() % 3 == 0) {
+        mesh.axes.emplace_back("replica", 2);
+        batch_ranks *= 2;
+      }
+    }
+    std::ranges::shuffle(mesh.axes, random);
+    setup.batch = batch_ranks * static_cast<int64_t>(1 + random() % 3);
+    if (!mesh.even) setup.batch = std::max<int64_t>(setup.batch - static_cast<int64_t>(random() % 3), 1);
+    setup.steps = 6;
+    setup.parts = static_cast<int>(1 + random() % 2);
+    setup.dropout = pick(std::vector<double>{0, 0, 0.3});
+    setup.evaluates = random() % 2 == 0;
+    mesh.bucket_bytes = pick(std::vector<int64_t>{64, 4096, int64_t{25} << 20});
+    const int64_t parts = pick(std::vector<int64_t>{0, 1, 2, 4});
     std::cout << i << ": " << setup.text() << " on " << mesh.text() << ", parts " << parts << std::endl;
     Compare({setup, mesh, [=](CompileOptions& o) { o.exchange_parts = parts; }});
   }
