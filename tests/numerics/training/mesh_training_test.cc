@@ -1,136 +1,19 @@
 // A model trains the same on any mesh: its losses, its variables and its evaluation are those of one CPU.
-// SINTER_MESH_CASES=200 trains 200 random cases of each kind in place of a few. SINTER_TEST_DEVICE=gpu:0 trains on
-// GPUs the cases for which there are enough.
+// SINTER_TEST_DEVICE=gpu:0 trains on GPUs the cases for which there are enough.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
-#include <iostream>
-#include <optional>
-#include <random>
 
 #include "sinter/frontend/data/batches.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/session/checkpoint.h"
-#include "sinter/tests/numerics/test_device.h"
-#include "sinter/tests/numerics/training/training_models.h"
+#include "sinter/tests/numerics/training/mesh_comparison.h"
 
 namespace sinter::numerics {
 namespace {
-
-// f64 differs by the order of sums alone.
-constexpr double kMostOfF64 = 1e-12;
-// Adam divides a gradient by its size, so a gradient that is zero but for rounding moves a variable.
-constexpr double kMostOfAdamOnGpus = 1e-7;
-// For the losses of 20 steps, relative.
-constexpr double kMostOfF32 = 1e-5, kMostOfF16 = 5e-3, kMostOfBf16 = 2e-2;
-
-MeshCase Data(int64_t ranks) { return {.axes = {{"data", ranks}}}; }
-MeshCase UnevenData(int64_t ranks) { return {.axes = {{"data", ranks}}, .even = false}; }
-
-struct Comparison {
-  TrainingSetup setup;
-  MeshCase mesh;
-  std::function<void(CompileOptions&)> with = {};         // Further options for the mesh.
-  std::optional<TrainingSetup> reference = std::nullopt;  // Trained by one CPU, if not `setup`.
-};
-
-class MeshTrainingTest : public ::testing::Test {
- protected:
-  MeshTrainingTest() {
-    setenv("SINTER_CPU_DEVICES", "16", /*overwrite=*/1);
-    // Each mesh has the same loops in its kernels; LLVM would take two thirds of the time of this test.
-    setenv("SINTER_CPU_OPTIMIZATION", "0", /*overwrite=*/0);
-  }
-  ~MeshTrainingTest() override { unsetenv("SINTER_CPU_DEVICES"); }
-
-  void SetUp() override {
-    if (const std::string why = MissingTestDevice(); !why.empty()) GTEST_SKIP() << why;
-    if (TestDevice().is_gpu() && NumGpus() < 2) GTEST_SKIP() << "2 GPUs are needed";
-  }
-  void TearDown() override {
-    if (left_out_ > 0 && compared_ == 0 && !IsSkipped()) GTEST_SKIP() << "all cases need more GPUs";
-    if (left_out_ > 0) std::cout << left_out_ << " cases need more GPUs" << std::endl;
-  }
-
-  // Trains on the mesh and on one CPU. Returns the results of the mesh; none if there are too few GPUs.
-  Trained Compare(const Comparison& comparison);
-  Trained Compare(const TrainingSetup& setup, const MeshCase& mesh) {
-    return Compare({.setup = setup, .mesh = mesh});
-  }
-  // Trains once for all meshes of all tests.
-  const Trained& OnOneCpu(const TrainingSetup& setup);
-
- private:
-  static inline std::map<std::string, Trained> on_one_cpu_;
-  int compared_ = 0, left_out_ = 0;
-};
-
-const Trained& MeshTrainingTest::OnOneCpu(const TrainingSetup& setup) {
-  auto [found, is_new] = on_one_cpu_.try_emplace(setup.text());
-  if (!is_new) return found->second;
-  found->second = Train(setup, OptionsOf({}));
-  // The last run sees the same examples as one of the first.
-  const std::vector<double>& losses = found->second.losses;
-  EXPECT_GT(std::abs(losses.back() - losses[(losses.size() - 1) % (2 * setup.parts)]), 1e-4 * losses.back())
-      << setup.text() << " learns nothing";
-  return found->second;
-}
-
-bool IsAdamOnGpus(const TrainingSetup& setup) {
-  return TestDevice().is_gpu() && setup.dtype == F64 && setup.optimizer.starts_with("adam");
-}
-
-void ExpectSame(const std::string& name, const HostTensor& got, const HostTensor& want) {
-  ASSERT_EQ(got.ToString(), want.ToString()) << name;
-  if (want.dtype() == F64) {
-    const auto a = got.Span<double>().value(), b = want.Span<double>().value();
-    double largest = 0;
-    for (double x : b) largest = std::max(largest, std::abs(x));
-    for (size_t i = 0; i < b.size(); ++i) {
-      ASSERT_NEAR(a[i], b[i], kMostOfF64 * largest) << name << "[" << i << "]";
-    }
-  } else if (want.dtype() != F32) {
-    EXPECT_EQ(std::memcmp(got.data(), want.data(), static_cast<size_t>(want.num_bytes())), 0) << name;
-  }
-}
-
-Trained MeshTrainingTest::Compare(const Comparison& comparison) {
-  const TrainingSetup& setup = comparison.setup;
-  SCOPED_TRACE(setup.text() + " on " + comparison.mesh.text());
-  if (!CheckDevice(DeviceAt(comparison.mesh.ranks() * comparison.mesh.devices_of_rank - 1)).ok()) {
-    ++left_out_;
-    return {};
-  }
-  ++compared_;
-  const Trained& one = OnOneCpu(comparison.reference.value_or(setup));
-  CompileOptions options = OptionsOf(comparison.mesh);
-  if (comparison.with) comparison.with(options);
-  Trained got = Train(setup, options);
-  const double most = setup.precision == Precision::kBf16  ? kMostOfBf16
-                      : setup.precision == Precision::kF16 ? kMostOfF16
-                      : IsAdamOnGpus(setup)                ? kMostOfAdamOnGpus
-                      : setup.dtype == F64                 ? kMostOfF64
-                                                           : kMostOfF32;
-  EXPECT_EQ(got.losses.size(), one.losses.size());
-  for (size_t i = 0; i < one.losses.size(); ++i) {
-    EXPECT_NEAR(got.losses[i], one.losses[i], most * std::abs(one.losses[i])) << "run " << i;
-  }
-  if (setup.precision == Precision::kF32) {
-    EXPECT_EQ(got.correct, one.correct);
-  }
-  if (IsAdamOnGpus(setup)) return got;
-  ExpectSame("logits", got.logits, one.logits);
-  for (const auto& [name, want] : one.variables) {
-    // The losses of the log have been compared.
-    if (!name.starts_with("log/")) ExpectSame(name, got.variables.at(name), want);
-  }
-  return got;
-}
 
 TEST_F(MeshTrainingTest, AnMlp) {
   for (int64_t ranks : {2, 8, 16}) Compare({.model = "mlp"}, Data(ranks));
@@ -262,6 +145,19 @@ TEST_F(MeshTrainingTest, TensorParallelism) {
   Compare({.model = "gpt", .batch = 4}, {.axes = {{"tensor", 2}}});
   Compare({.model = "gpt", .batch = 4, .optimizer = "adamw", .dropout = 0.2, .evaluates = false},
           {.axes = {{"data", 2}, {"tensor", 2}}});
+}
+
+TEST_F(MeshTrainingTest, GroupsOfHeads) {
+  Compare({.model = "llama", .batch = 4}, Data(2));
+  Compare({.model = "llama", .batch = 4}, {.axes = {{"tensor", 2}}});
+  Compare({.model = "llama", .batch = 4}, {.axes = {{"tensor", 2}}, .rows = true});
+  const TrainingSetup trains{.model = "llama", .batch = 4, .optimizer = "adamw", .evaluates = false};
+  const MeshCase mesh = {.axes = {{"data", 2}, {"tensor", 2}}, .zero = 3};
+  Compare(trains, mesh);
+  // No exchange comes that the tactics do not imply.
+  CompileOptions options = OptionsOf(mesh);
+  options.reshards = Reshards::kExplicit;
+  EXPECT_EQ(Compile(BuildTraining(trains), options).status(), absl::OkStatus());
 }
 
 // Between its heads, hidden units and words, each rank has some rows: examples, or tokens where the ranks do
@@ -419,78 +315,6 @@ TEST_F(MeshTrainingTest, AResumedRunContinuesOnAnyMesh) {
   for (const RunPart& other : {RunPart{.steps = 1, .mesh = tensor, .restores_position = false},
                                RunPart{.steps = 1, .mesh = tensor, .restores_masks = false}}) {
     EXPECT_GT(std::abs(TrainInParts(mlp, {{.steps = 5}, other})[5] - whole[5]), 1e-6 * whole[5]);
-  }
-}
-
-// The number of random cases of a kind, and what to choose them by: SINTER_MESH_SEED, or this seed.
-int NumRandomCases() {
-  const char* const cases = std::getenv("SINTER_MESH_CASES");
-  return cases == nullptr ? 8 : std::atoi(cases);
-}
-std::mt19937 RandomChoices(unsigned seed) {
-  const char* const given = std::getenv("SINTER_MESH_SEED");
-  return std::mt19937(given == nullptr ? seed : static_cast<unsigned>(std::atoi(given)));
-}
-
-TEST_F(MeshTrainingTest, RandomCases) {
-  std::mt19937 random = RandomChoices(5);
-  auto pick = [&](const auto& list) { return list[random() % list.size()]; };
-  const std::vector<std::string> models = {"mlp", "lenet", "gpt", "resnet", "rnn", "twins"};
-  const std::vector<double> dropouts = {0, 0, 0.3};
-  for (int i = 0; i < NumRandomCases() && !HasFailure(); ++i) {
-    const auto ranks = static_cast<int64_t>(2 + random() % 15);
-    TrainingSetup setup{.model = pick(models),
-                        .batch = pick(std::vector<int64_t>{1, 2, ranks - 1, ranks, ranks + 1, 2 * ranks}),
-                        .optimizer = pick(OptimizerNames())};
-    setup.steps = 8;  // After 20 steps of Adam rounding errors may have grown to 1e-12.
-    setup.parts = static_cast<int>(1 + random() % 2);
-    setup.dropout = pick(dropouts);
-    MeshCase mesh = UnevenData(ranks);
-    mesh.bucket_bytes = pick(std::vector<int64_t>{64, 4096, int64_t{25} << 20});
-    const int64_t parts = pick(std::vector<int64_t>{1, 2, 4});
-    std::cout << i << ": " << setup.text() << " on " << mesh.text() << ", parts " << parts << std::endl;
-    Compare({setup, mesh, [=](CompileOptions& o) { o.exchange_parts = parts; }});
-  }
-}
-
-// Any axes in any order, with any tactics.
-TEST_F(MeshTrainingTest, RandomMeshes) {
-  std::mt19937 random = RandomChoices(6);
-  auto pick = [&](const auto& list) { return list[random() % list.size()]; };
-  using Strings = std::vector<std::string>;
-  for (int i = 0; i < NumRandomCases() && !HasFailure(); ++i) {
-    MeshCase mesh;
-    const bool cuts_layers = random() % 4 != 0, cuts_batch = !cuts_layers || random() % 3 != 0;
-    TrainingSetup setup{.model = pick(cuts_layers ? Strings{"mlp", "gpt", "gpt with a head"}
-                                                  : Strings{"mlp", "lenet", "gpt", "resnet", "rnn"}),
-                        .optimizer = pick(OptimizerNames())};
-    if (cuts_layers) {
-      const auto sizes = setup.model == "mlp" ? std::vector<int64_t>{2, 3, 4} : std::vector<int64_t>{2};
-      mesh.axes.emplace_back("tensor", pick(sizes));
-      mesh.rows = random() % 2 == 0;
-    }
-    int64_t batch_ranks = 1;
-    if (cuts_batch) {
-      batch_ranks = static_cast<int64_t>(2 + random() % 3);
-      mesh.axes.emplace_back("data", batch_ranks);
-      mesh.zero = static_cast<int>(random() % 4);
-      mesh.even = random() % 3 != 0;
-      if (mesh.even && mesh.ranks() <= 8 && random() % 3 == 0) {
-        mesh.axes.emplace_back("replica", 2);
-        batch_ranks *= 2;
-      }
-    }
-    std::ranges::shuffle(mesh.axes, random);
-    setup.batch = batch_ranks * static_cast<int64_t>(1 + random() % 3);
-    if (!mesh.even) setup.batch = std::max<int64_t>(setup.batch - static_cast<int64_t>(random() % 3), 1);
-    setup.steps = 6;
-    setup.parts = static_cast<int>(1 + random() % 2);
-    setup.dropout = pick(std::vector<double>{0, 0, 0.3});
-    setup.evaluates = random() % 2 == 0;
-    mesh.bucket_bytes = pick(std::vector<int64_t>{64, 4096, int64_t{25} << 20});
-    const int64_t parts = pick(std::vector<int64_t>{0, 1, 2, 4});
-    std::cout << i << ": " << setup.text() << " on " << mesh.text() << ", parts " << parts << std::endl;
-    Compare({setup, mesh, [=](CompileOptions& o) { o.exchange_parts = parts; }});
   }
 }
 

@@ -147,6 +147,62 @@ Model Gpt(const TrainingSetup& setup) {
   return {.example = {kTokens}, .labels = kTokens, .reads_tokens = true, .logits = logits};
 }
 
+// Rotates pairs of features by angles that grow with the position (Su et al., "RoFormer", arXiv 2104.09864). x
+// is [B, T, heads, D].
+Tensor Rotated(Builder& b, const Tensor& x) {
+  const int64_t tokens = x.shape()[1], half = x.shape()[3] / 2;
+  const Tensor position = Cast(b.Iota(I32, {tokens}), x.dtype()), pair = Cast(b.Iota(I32, {half}), x.dtype());
+  const Tensor angle = Reshape(position, {tokens, 1, 1}) * Reshape(Exp(pair * -1.5), {1, 1, half});
+  const Tensor one = SliceDim(x, 3, 0, half), other = SliceDim(x, 3, half, 2 * half);
+  const Tensor cosine = Cos(angle), sine = Sin(angle);
+  return Concat({one * cosine - other * sine, other * cosine + one * sine}, 3);
+}
+
+// A transformer with rotated positions, groups of heads that share keys and values, and gates.
+Model Llama(const TrainingSetup& setup) {
+  constexpr int64_t kSize = kWidth / kHeads, kGroups = 2;
+  nn::Embedding tokens(kVocabulary, kWidth, {.dtype = setup.dtype, .weight = nn::Normal(0.2)});
+  tokens.Named("tokens");
+  struct Block {
+    nn::Module norm, queries, keys, values, out, norm2, gate, up, down, dropout;
+  };
+  std::vector<Block> blocks;
+  for (int64_t i = 0; i < 2; ++i) {
+    const DimName heads = {{kHeads, "heads"}, {kSize}}, groups = {{kGroups, "heads"}, {kSize}};
+    Block block = {.norm = nn::RmsNorm(),
+                   .queries = nn::Linear(kWidth, {.bias = false, .out_dim = heads}),
+                   .keys = nn::Linear(kGroups * kSize, {.bias = false, .out_dim = groups}),
+                   .values = nn::Linear(kGroups * kSize, {.bias = false, .out_dim = groups}),
+                   .out = nn::Linear(kWidth, {.bias = false, .in_dim = heads}),
+                   .norm2 = nn::RmsNorm(),
+                   .gate = nn::Linear(3 * kWidth, {.bias = false, .out_dim = "mlp"}),
+                   .up = nn::Linear(3 * kWidth, {.bias = false, .out_dim = "mlp"}),
+                   .down = nn::Linear(kWidth, {.bias = false, .in_dim = "mlp"}),
+                   .dropout = nn::Dropout(setup.dropout)};
+    nn::Module* const layers[] = {&block.norm,  &block.queries, &block.keys, &block.values, &block.out,
+                                  &block.norm2, &block.gate,    &block.up,   &block.down};
+    for (size_t layer = 0; layer < std::size(layers); ++layer)
+      layers[layer]->Named(absl::StrCat(i, ".", layer));
+    blocks.push_back(std::move(block));
+  }
+  auto logits = [=](Builder& b, const Tensor& ids) {
+    Tensor x = tokens(ids);
+    const int64_t batch = ids.shape()[0];
+    for (const Block& block : blocks) {
+      const Tensor h = block.norm(x);
+      const Tensor q = Reshape(block.queries(h), {batch, kTokens, kHeads, kSize});
+      const Tensor k = Reshape(block.keys(h), {batch, kTokens, kGroups, kSize});
+      const Tensor v = Reshape(block.values(h), {batch, kTokens, kGroups, kSize});
+      const Tensor mixed = Attention(Rotated(b, q), Rotated(b, k), v, {.causal = true});
+      x = x + block.dropout(block.out(Reshape(mixed, {batch, kTokens, kWidth})));
+      const Tensor g = block.norm2(x);
+      x = x + block.dropout(block.down(Silu(block.gate(g)) * block.up(g)));
+    }
+    return MatMul(Reshape(x, {-1, kWidth}), b.Read(tokens.parameters().front()), {.transpose_b = true});
+  };
+  return {.example = {kTokens}, .labels = kTokens, .reads_tokens = true, .logits = logits};
+}
+
 // A recurrent network with the time first: the batch is dimension 1 of its tensors.
 Model Rnn(const TrainingSetup& setup) {
   constexpr int64_t kSteps = 4, kStates = 10;
@@ -192,8 +248,8 @@ Model Twins(const TrainingSetup& setup) {
 
 Model MakeModel(const TrainingSetup& setup) {
   static const std::map<std::string, Model (*)(const TrainingSetup&)> kModels = {
-      {"mlp", Mlp},       {"lenet", LeNet}, {"gpt", Gpt},    {"gpt with a head", Gpt},
-      {"resnet", ResNet}, {"rnn", Rnn},     {"twins", Twins}};
+      {"mlp", Mlp},       {"lenet", LeNet}, {"gpt", Gpt},     {"gpt with a head", Gpt},
+      {"resnet", ResNet}, {"rnn", Rnn},     {"twins", Twins}, {"llama", Llama}};
   return kModels.at(setup.model)(setup);
 }
 
@@ -385,10 +441,10 @@ std::vector<HostTensor> ExamplesOf(const TrainingSetup& setup, int64_t count) {
   return tensors;
 }
 
-Trained Train(const TrainingSetup& setup, const CompileOptions& options) {
+Trained Train(const TrainingSetup& setup, const CompileOptions& options, World* world) {
   absl::StatusOr<Plan> plan = Compile(BuildTraining(setup), options);
   SINTER_CHECK(plan.ok()) << plan.status();
-  absl::StatusOr<Session> session = Session::Create(*std::move(plan), {.threads = 1});
+  absl::StatusOr<Session> session = Session::Create(*std::move(plan), {.threads = 1, .world = world});
   SINTER_CHECK(session.ok()) << session.status();
   const Model model = MakeModel(setup);
   const optim::RateSchedule rate = optim::WarmupCosine(RateOf(setup), /*warmup_steps=*/4, setup.steps, 0.01);

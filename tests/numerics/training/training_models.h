@@ -79,7 +79,8 @@ struct Trained {
 };
 
 // Trains with a learning rate that rises and falls, then evaluates. Ends the program if a step fails.
-Trained Train(const TrainingSetup& setup, const CompileOptions& options);
+// `world`: the processes that train together, each of which makes the call; null if there is one.
+Trained Train(const TrainingSetup& setup, const CompileOptions& options, World* world = nullptr);
 
 }  // namespace sinter::numerics
 
