@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/plan_generated.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/tests/numerics/test_device.h"
 
@@ -341,6 +342,20 @@ double Number(const absl::StatusOr<Outputs>& outputs, std::string_view name) {
   return outputs->Scalar(name).value();
 }
 
+// Of all ranks of this process.
+double ProductFlops(const Session& session, std::string_view function) {
+  double flops = 0;
+  for (const fb::Function* one : *session.program().functions()) {
+    if (one->name()->string_view() != function) continue;
+    for (const fb::Step* step : *one->steps()) {
+      const fb::StepBody kind = step->body_type();
+      const bool is_product = kind == fb::StepBody::MatmulStep || kind == fb::StepBody::ConvStep;
+      if (is_product) flops += step->flops();
+    }
+  }
+  return flops;
+}
+
 }  // namespace
 
 int64_t MeshCase::ranks() const {
@@ -449,6 +464,7 @@ Trained Train(const TrainingSetup& setup, const CompileOptions& options, World* 
   const Model model = MakeModel(setup);
   const optim::RateSchedule rate = optim::WarmupCosine(RateOf(setup), /*warmup_steps=*/4, setup.steps, 0.01);
   Trained trained;
+  trained.product_flops = ProductFlops(*session, setup.parts == 1 ? "train" : "accumulate");
   int64_t first = 0;
   for (int step = 0; step < setup.steps; ++step) {
     for (int part = 0; part < setup.parts; ++part) {

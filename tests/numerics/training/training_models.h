@@ -76,6 +76,7 @@ struct Trained {
   std::map<std::string, HostTensor> variables;  // After the last step.
   HostTensor logits;                            // Logits of an evaluation; empty without one.
   double correct = 0;
+  double product_flops = 0;  // Operations of products and convolutions in a run that computes gradients.
 };
 
 // Trains with a learning rate that rises and falls, then evaluates. Ends the program if a step fails.
