@@ -3,11 +3,11 @@
 //   sinter_bench_checkpoint --gib 18 --folder /data               # Two CPU ranks in one process.
 //   mpirun -n 2 sinter_bench_checkpoint --gib 18 --folder /data   # Each process has one rank.
 //
-// The model is an MLP, whose variables each rank has a part of: ZeRO of level 3. It is loaded on another mesh,
-// where tensor parallelism cuts other dimensions. The disk's rate is that of a plain program with as many
-// processes, which write or read a file of the same size: through the page cache or past it, whichever is
-// faster. Writing ends when the data is durable; reading starts with nothing of the file in the page cache.
-// Each figure is the best of --rounds, and a round measures all.
+// The model is an MLP, whose variables each rank has a part of: ZeRO of level 3. It is loaded on another
+// mesh, where tensor parallelism cuts other dimensions. The disk's rate is that of a plain program with as
+// many processes, which write or read a file of the same size: through the page cache or past it, whichever
+// is faster. Writing ends when the data is durable; reading starts with nothing of the file in the page
+// cache. Each figure is the best of --rounds, and a round measures all.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -38,8 +38,8 @@ namespace {
 
 namespace sn = sinter;
 
-constexpr int kPairs = 12;                       // Of layers, with 32 width^2 bytes a pair.
-constexpr size_t kPieceBytes = size_t{4} << 20;  // Of one write or read.
+constexpr int kPairs = 12;                       // Pairs of layers, with 32 width^2 bytes each.
+constexpr size_t kPieceBytes = size_t{4} << 20;  // Bytes of one write or read.
 
 // Calls past the page cache need memory and offsets that are aligned so.
 struct alignas(4096) Page {

@@ -7,9 +7,9 @@
 // Constants, iotas, cheap index maps (broadcast, transpose, slice) and the values of duplicated_producers.h
 // are *inlined*: they belong to no group, and every reader gets a copy. An inlined op is also a node if an op
 // that cannot hold a copy reads it, such as a library call. A part of an input is always a node. The members
-// of a collective wait for each other, so they are one group. In a variant for some ranks of a mesh, exchanges
-// come in the order of their channels, so that all variants meet them in the same order: a path leads from
-// each exchange to the next.
+// of a collective wait for each other, so they are one group. In a variant for some ranks of a mesh,
+// exchanges come in the order of their channels, so that all variants meet them in the same order: a path
+// leads from each exchange to the next.
 #ifndef SINTER_PASSES_FUSE_FUSION_GRAPH_H_
 #define SINTER_PASSES_FUSE_FUSION_GRAPH_H_
 

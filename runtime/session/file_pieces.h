@@ -31,20 +31,20 @@ class FilePieces {
   // The most of a piece.
   static constexpr int64_t kBytes = int64_t{4} << 20;
   static constexpr int64_t kAlignment = 4096;
-  // `memory`: the calling thread's own, aligned to kAlignment; holds any piece, and kAlignment bytes more. Must
-  // not throw.
+  // `memory`: the calling thread's own, aligned to kAlignment; holds any piece, and kAlignment bytes more.
+  // Must not throw.
   using Work = std::function<absl::Status(const FilePiece& piece, std::byte* memory)>;
 
-  // Adds the pieces of an item: `elements` of `size` bytes. If it begins at `offset` in the file and is in one
-  // piece there, all pieces but the first begin at multiples of kAlignment.
+  // Adds the pieces of an item: `elements` of `size` bytes. If it begins at `offset` in the file and is in
+  // one piece there, all pieces but the first begin at multiples of kAlignment.
   void Add(size_t item, int64_t elements, int64_t size, uint64_t offset = 0);
-  // Calls `work` for each piece, about in the order of Add, on as many threads as a team of `threads` has, at
-  // least 2 and at most 8. Returns the first error, after which no piece begins. ResourceExhausted: no memory.
+  // Calls `work` for each piece, about in the order of Add, on `threads` threads, but at least 2 and at most
+  // 8. Returns the first error, after which no piece begins. ResourceExhausted: no memory.
   absl::Status ForEach(int threads, const Work& work) const;
 
  private:
   std::vector<FilePiece> pieces_;
-  int64_t most_bytes_ = 0;  // Of a piece.
+  int64_t most_bytes_ = 0;  // Bytes of the largest piece.
 };
 
 }  // namespace sinter::internal_session

@@ -59,7 +59,7 @@ absl::Status ReadRows(const SafetensorsFile& file, uint64_t begin, const TensorB
   return status;
 }
 
-// What this process reads of a tensor.
+// The values of a tensor that this process reads.
 struct CheckedPart {
   size_t entry;  // In the file.
   TensorBox box;
@@ -193,7 +193,7 @@ class PartLoader {
     return std::ranges::find_if(items_, is_of_part)->term;
   }
 
-  // Of whole variables.
+  // For whole variables.
   absl::Status CheckOwnTerms() {
     for (const CheckedPart& item : items_) {
       if (item.part != nullptr) CheckTerm(item.entry, item.term);
@@ -217,7 +217,7 @@ class PartLoader {
         if (part.term > 0) continue;
         const uint32_t term = term_of(i, part.rank);
         terms ^= term;
-        const Part* const own = variables_.FindPart(loaded_[i].variable, part.box);
+        const Part* const own = FindPart(variables_.PartsOf(loaded_[i].variable), part.box);
         if (own != nullptr) is_same = is_same && TermOf(*own) == term;
       }
       CheckTerm(loaded_[i].entry, is_same ? std::optional(terms) : std::nullopt);
@@ -235,7 +235,7 @@ class PartLoader {
     std::vector<uint32_t> terms;
     for (const LoadedPart& one : loaded_) {
       for (const RankedPart& own : variables_.PartsOfLocalRanks(one.variable)) {
-        terms.push_back(own.term > 0 ? 0 : TermOf(*variables_.FindPart(one.variable, own.box)));
+        terms.push_back(own.term > 0 ? 0 : TermOf(*FindPart(variables_.PartsOf(one.variable), own.box)));
       }
     }
     return terms;

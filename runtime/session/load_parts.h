@@ -25,9 +25,9 @@ struct LoadedPart {
   size_t entry;
 };
 
-// All processes of the session call it with the same `file` and variables. A process alone loads the variables
-// that it has, which are whole. `own`: an error if this process has found one before.
-// `file` is null then. Errors as LoadCheckpoint.
+// All processes of the session call it with the same `file` and variables. A process alone loads the
+// variables that it has, which are whole. `own`: an error if this process has found one before. `file` is
+// null then. Errors as LoadCheckpoint.
 absl::Status LoadParts(SessionState& state, const SessionPeers& peers, const SafetensorsFile* file,
                        const std::vector<LoadedPart>& variables, const absl::Status& own);
 

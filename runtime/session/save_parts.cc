@@ -39,7 +39,7 @@ std::string RandomText() {
   return HexText(bytes);
 }
 
-// What this process writes of a tensor.
+// The values of a tensor that this process writes.
 struct SavedPart {
   size_t place;  // The tensor's place in the layout.
   DType dtype;
@@ -151,7 +151,7 @@ class PartSaver {
     }
     for (const RankedPart& ranked : variables_.PartsOfAllRanks(variable)) {
       if (variables_.ProcessOf(ranked.rank) != peers_.rank()) continue;
-      add(*variables_.FindPart(variable, ranked.box));
+      add(*FindPart(variables_.PartsOf(variable), ranked.box));
     }
   }
 
@@ -179,8 +179,8 @@ class PartSaver {
            static_cast<uint64_t>(at * SizeOf(item.dtype));
   }
 
-  // Writes a piece, and adds its term to that of the tensor's CRC. Rows have the alignment in memory that they
-  // have in the file (SharedFile::kAlignment) if they come from main memory, or if the piece is one row.
+  // Writes a piece, and adds its term to that of the tensor's CRC. Rows have the alignment in memory that
+  // they have in the file (SharedFile::kAlignment) if they come from main memory, or if the piece is one row.
   absl::Status WritePiece(const SavedPart& item, const FilePiece& piece, std::byte* memory) {
     const int64_t size = SizeOf(item.dtype);
     const uint64_t begin = notice_.data_begin + layout_->places()[item.place].begin;

@@ -55,6 +55,12 @@ void RoundTo(const std::byte* from, int64_t count, std::byte* to, const ThreadPo
 
 }  // namespace
 
+const SessionVariables::Part* FindPart(std::span<const SessionVariables::Part> parts, const TensorBox& box) {
+  const auto found =
+      std::ranges::find_if(parts, [&](const auto& part) { return part.box == box && part.term == 0; });
+  return found == parts.end() ? nullptr : &*found;
+}
+
 // Lists each variable once. Of a part's copies the program sees the full-precision one on the first local
 // device. The verifier guarantees a full-precision copy on every device that has a low-precision one.
 SessionVariables::SessionVariables(const RankProgram& program, SessionBuffers* buffers,
@@ -124,17 +130,6 @@ std::vector<RankedPart> SessionVariables::PartsOfLocalRanks(size_t variable) con
 
 int SessionVariables::ProcessOf(uint32_t rank) const {
   return buffers_.local.RankOf(rank * (file_.mesh() == nullptr ? 1 : NumDevices(file_)));
-}
-
-const SessionVariables::Part* SessionVariables::FindPart(size_t variable, const TensorBox& box) const {
-  const auto found = std::ranges::find_if(
-      parts_[variable], [&](const Part& part) { return part.box == box && part.term == 0; });
-  return found == parts_[variable].end() ? nullptr : &*found;
-}
-
-const std::byte* SessionVariables::InMemory(const Part& part) const {
-  const uint32_t copy = part.copies.front();
-  return BuffersOf(copy).is_host ? buffers_.variables[copy] : nullptr;
 }
 
 absl::Status SessionVariables::CheckReadable(size_t variable) const {

@@ -73,18 +73,18 @@ class SessionVariables {
   std::vector<RankedPart> PartsOfLocalRanks(size_t variable) const;
   // The process that runs a rank.
   int ProcessOf(uint32_t rank) const;
-  // The local part with this box; null if there is none. Of a sum: its first term.
-  const Part* FindPart(size_t variable, const TensorBox& box) const;
   // The part's values in main memory; null if they are on another device.
-  const std::byte* InMemory(const Part& part) const;
+  const std::byte* InMemory(const Part& part) const {
+    return BuffersOf(part.copies.front()).is_host ? buffers_.variables[part.copies.front()] : nullptr;
+  }
   // FailedPrecondition as View.
   absl::Status CheckReadable(size_t variable) const;
   // Copies elements [begin, begin + count) of a part to main memory.
   absl::Status ReadPart(const Part& part, int64_t begin, int64_t count, void* to) const;
   // Returns a part with its own shape: a view, or a copy if it is on a GPU.
   absl::StatusOr<HostTensor> ViewPart(const Part& part) const;
-  // Writes elements [begin, begin + count) of all copies of a part. MarkWritten follows the last piece. Several
-  // threads may write different elements of a single copy in main memory.
+  // Writes elements [begin, begin + count) of all copies of a part. MarkWritten follows the last piece.
+  // Several threads may write different elements of a single copy in main memory.
   absl::Status WritePart(const Part& part, int64_t begin, int64_t count, const void* data);
   // Sets all elements of a part to zero.
   absl::Status ZeroPart(const Part& part) { return InitializePart(part, {}, /*prefetched=*/nullptr); }
@@ -127,6 +127,9 @@ class SessionVariables {
   std::unique_ptr<InitialValuePrefetch> prefetch_;  // Until the variables are initialized.
   std::map<size_t, int64_t> log_numbers_;           // By ring variable: number of the last value read.
 };
+
+// The part with this box; null if there is none. Of a sum: its first term.
+const SessionVariables::Part* FindPart(std::span<const SessionVariables::Part> parts, const TensorBox& box);
 
 }  // namespace sinter::internal_session
 

@@ -1,6 +1,6 @@
 // Random models on random meshes, alone and in several processes: their losses, variables and evaluations are
-// those of one CPU, and no rank computes more than its share of the products. SINTER_MESH_CASES=200 trains 200
-// cases of each kind in place of a few, SINTER_MESH_SEED=7 other ones.
+// those of one CPU, and no rank computes more than its share of the products. SINTER_MESH_CASES=200 trains
+// 200 cases of each kind in place of a few, SINTER_MESH_SEED=7 other ones.
 #include <gtest/gtest.h>
 
 #include <algorithm>

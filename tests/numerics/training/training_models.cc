@@ -148,8 +148,8 @@ Model Gpt(const TrainingSetup& setup) {
   return {.example = {kTokens}, .labels = kTokens, .reads_tokens = true, .logits = logits};
 }
 
-// Rotates pairs of features by angles that grow with the position (Su et al., "RoFormer", arXiv 2104.09864). x
-// is [B, T, heads, D].
+// Rotates pairs of features by angles that grow with the position (Su et al., "RoFormer", arXiv 2104.09864).
+// x is [B, T, heads, D].
 Tensor Rotated(Builder& b, const Tensor& x) {
   const int64_t tokens = x.shape()[1], half = x.shape()[3] / 2;
   const Tensor position = Cast(b.Iota(I32, {tokens}), x.dtype()), pair = Cast(b.Iota(I32, {half}), x.dtype());
@@ -342,7 +342,7 @@ double Number(const absl::StatusOr<Outputs>& outputs, std::string_view name) {
   return outputs->Scalar(name).value();
 }
 
-// Of all ranks of this process.
+// Sums over all ranks of this process.
 double ProductFlops(const Session& session, std::string_view function) {
   double flops = 0;
   for (const fb::Function* one : *session.program().functions()) {

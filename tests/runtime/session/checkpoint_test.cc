@@ -183,7 +183,8 @@ TEST(CheckpointTest, TruncatedFileChangesNothing) {
   EXPECT_EQ(AllBytes(session), before);
 }
 
-// Neither variables that still have their initial values, which are written before all is checked, nor others.
+// Neither variables that still have their initial values, which are written before all is checked, nor
+// others.
 TEST(CheckpointTest, EveryFlippedBitIsReportedAndChangesNothing) {
   ScratchFolder folder;
   ASSERT_OK(SaveCheckpoint(SmallSession(30), folder.File("a"), {{"step", "1000"}, {"lr", "0.10"}}));
