@@ -228,6 +228,9 @@ function(sinter_gpu_test name)
     return()  # CUDA's driver cannot live with the memory that sanitizers map.
   endif()
   cmake_parse_arguments(ARG "" "PROGRAM;FILTER;ENVIRONMENT;TIMEOUT;SKIP" "LABELS" ${ARGN})
+  if(NOT TARGET ${ARG_PROGRAM})
+    return()  # SINTER_SKIP_SANITIZED has left it out.
+  endif()
   set(filter "")
   if(ARG_FILTER)
     set(filter "--gtest_filter=${ARG_FILTER}")

@@ -18,7 +18,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 cores=$(nproc)
 stage() { printf '\n== %s\n' "$1"; }
 
-folders="kernels;runtime;codegen;frontend/allocations;reference;numerics;plans;tools;examples;bench;house;docs;package"
+folders="kernels;runtime;data;codegen;frontend;reference;numerics;plans;tools;examples;bench;house;docs;package"
 skip=ON
 if [[ -e /dev/nvidia0 ]]; then folders="" skip=OFF; fi
 

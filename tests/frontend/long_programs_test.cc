@@ -6,9 +6,9 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sinter/codegen/cuda/nvrtc.h"
 #include "sinter/frontend/sinter.h"
 #include "sinter/runtime/host/status.h"
+#include "sinter/tests/frontend/parameter_updates.h"
 #include "sinter/tests/frontend/run_graph.h"
 
 namespace sinter {
@@ -37,22 +37,6 @@ void Chain(Builder& b, int64_t ops) {
   Tensor x = b.Input("x", F32, {kLongBatch, kWidth}), y = x;
   for (int64_t i = 0; i < ops; ++i) y = i % 2 == 0 ? y + 0.5 : y * x;
   b.Output("y", y);
-}
-
-// Adam updates of `count` parameters of three shapes. The gradients are the parameters themselves. Six
-// buffers each.
-void Parameters(Builder& b, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) {
-    const std::string name = "p" + std::to_string(i);
-    const Shape shape = {1 + i % 3};
-    const VariableInit one = {VariableInit::Kind::kConstant, 1, 0};
-    Variable p = b.MakeVariable(name, F32, shape, {.init = one});
-    Variable m = b.MakeVariable(name + ".m", F32, shape), v = b.MakeVariable(name + ".v", F32, shape);
-    Tensor g = b.Read(p), mean = 0.9 * b.Read(m) + 0.1 * g, square = 0.75 * b.Read(v) + 0.25 * Square(g);
-    b.Assign(m, mean);
-    b.Assign(v, square);
-    b.Assign(p, g - mean / Sqrt(square));
-  }
 }
 
 // `count` inputs, with one output for each.
@@ -133,18 +117,6 @@ TEST(ManyParametersTest, AreUpdatedByMoreThanOneKernel) {
   for (const char* name : {"p0", "p681", "p682", "p683", "p999"}) {
     for (float value : VariableFloats(session, name)) EXPECT_NEAR(value, 0.8, 1e-6) << name;
   }
-}
-
-TEST(ManyParametersTest, CompileForAGpu) {
-  if (auto nvrtc = codegen::Nvrtc::Get(); !nvrtc.ok()) GTEST_SKIP() << nvrtc.status().message();
-  CompileOptions options{.device = Device::Gpu(), .gpu_architectures = {"sm_90"}};
-  absl::StatusOr<Plan> plan = Compile(Make(Parameters, 1000), options);
-  ASSERT_TRUE(plan.ok()) << plan.status();
-  std::vector<size_t> buffers;
-  for (const fb::Step* step : *plan->table().functions()->Get(0)->steps()) {
-    buffers.push_back(step->inputs()->size() + step->outputs()->size());
-  }
-  EXPECT_THAT(buffers, testing::UnorderedElementsAre(682 * 6, 318 * 6));
 }
 
 // The gradients of many slices of a tensor are written directly to their places in its gradient. No kernel

@@ -1,4 +1,5 @@
-// Checks that each op has a reference, a line in a lit test, a summary, and a gradient unless it is exempt.
+// Checks that each op has a reference, a line in a lit test, a summary, and a gradient unless it is exempt;
+// and that each test case runs in some build.
 #include <iostream>
 #include <regex>
 #include <set>
@@ -122,6 +123,32 @@ TEST_F(CoverageTest, EveryOpIsOfAKnownKind) {
     if (!differentiable) without += "  " + name + "\n";
   }
   std::cout << "Ops without a gradient:\n" << without;
+}
+
+// scripts/test.sh builds the tests marked SANITIZED with sanitizers alone, and without CUDA. So no case of
+// them may be skipped there.
+TEST(TestCoverageTest, NoCaseIsSkippedInEveryBuild) {
+  static const std::regex kTest("sinter_test\\(([a-z_0-9]+) SANITIZED([^)]*)\\)"),
+      kSource("[a-z_0-9/]+\\.cc");
+  static const std::regex kSkip("kCountsAllocations\\)|SINTER_SHADOWED|Nvrtc::Get\\(\\); !nvrtc");
+  int sources = 0;
+  for (const SourceFile& list : SourceTree()) {
+    if (list.path.rfind("tests/", 0) != 0 || list.Name() != "CMakeLists.txt") continue;
+    const std::string text = list.Text();
+    for (std::sregex_iterator test(text.begin(), text.end(), kTest), end; test != end; ++test) {
+      const std::string body = (*test)[2];
+      for (std::sregex_iterator name(body.begin(), body.end(), kSource); name != end; ++name) {
+        const SourceFile* const source = FindSource(list.Folder() + "/" + name->str());
+        if (source == nullptr) continue;
+        ++sources;
+        const std::string code = source->Text();
+        const bool skips = code.find("GTEST_SKIP") != code.npos && std::regex_search(code, kSkip);
+        EXPECT_FALSE(skips) << source->path << " skips cases with sanitizers or without CUDA, and "
+                            << (*test)[1] << " is SANITIZED: move them to a test that is not";
+      }
+    }
+  }
+  EXPECT_GT(sources, 50);
 }
 
 }  // namespace
