@@ -277,9 +277,11 @@ absl::Status LoadParts(SessionState& state, const SessionPeers& peers, const Saf
     return peers.Agree("loading the values of a checkpoint", loader.Write());
   }
   if (status.ok()) return status;
-  // An error of a device comes last: it matters more.
-  SINTER_RETURN_IF_ERROR(state.variables().Initialize());
-  return status;
+  const absl::Status reset = state.variables().Initialize();
+  if (reset.ok()) return status;
+  return absl::Status(status.code(),
+                      absl::StrCat(status.message(), "; nor have the variables their initial values again (",
+                                   reset.message(), "): reset them, or end this session"));
 }
 
 }  // namespace sinter::internal_session

@@ -473,7 +473,11 @@ TEST_F(SessionDevicesTest, CheckpointsReturnADevicesErrors) {
   gpus[0].Break(absl::InternalError("the bus is gone"));
   EXPECT_EQ(SaveCheckpoint(session, folder.File("again")), absl::InternalError("the bus is gone"));
   gpus[0].BreakUploads();
-  EXPECT_EQ(LoadCheckpoint(session, folder.File("w")).status(), absl::InternalError("the bus is gone"));
+  // The variable still had its initial value.
+  EXPECT_EQ(
+      LoadCheckpoint(session, folder.File("w")).status(),
+      absl::InternalError("the bus is gone; nor have the variables their initial values again (variable "
+                          "\"w\": the bus is gone): reset them, or end this session"));
 }
 
 TEST_F(SessionDevicesTest, AStepThatADeviceCannotRunIsNamed) {
