@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <memory>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <utility>
 
+#include "sinter/runtime/host/untrusted_bytes.h"
 #include "sinter/runtime/tensor/tensor.h"
 
 namespace sinter::internal_session {
@@ -40,7 +41,9 @@ absl::Status FilePieces::ForEach(int threads, const Work& work) const {
       auto room = static_cast<size_t>(all);
       bytes = static_cast<std::byte*>(std::align(kAlignment, static_cast<size_t>(needed), begin, room));
     }
-    for (size_t i; status.ok() && (i = next.fetch_add(1)) < pieces_.size();) status = work(pieces_[i], bytes);
+    for (size_t i; status.ok() && (i = next.fetch_add(1)) < pieces_.size();) {
+      status = WithinMemory("a piece of the file", [&] { return work(pieces_[i], bytes); });
+    }
     if (status.ok()) return;
     next = pieces_.size();
     const std::lock_guard<std::mutex> lock(mutex);
@@ -48,10 +51,11 @@ absl::Status FilePieces::ForEach(int threads, const Work& work) const {
   };
   const auto wanted = static_cast<size_t>(std::clamp(threads, kLeastThreads, kMostThreads));
   std::vector<std::thread> others;
+  others.reserve(kMostThreads);
   try {
     while (others.size() + 1 < std::min(wanted, pieces_.size())) others.emplace_back(run);
-  } catch (const std::system_error&) {
-    // The system has no more threads: fewer do the work.
+  } catch (const std::exception&) {
+    // There is no room for more threads: fewer do the work.
   }
   if (!pieces_.empty()) run();
   for (std::thread& other : others) other.join();

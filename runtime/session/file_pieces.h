@@ -32,7 +32,6 @@ class FilePieces {
   static constexpr int64_t kBytes = int64_t{4} << 20;
   static constexpr int64_t kAlignment = 4096;
   // `memory`: the calling thread's own, aligned to kAlignment; holds any piece, and kAlignment bytes more.
-  // Must not throw.
   using Work = std::function<absl::Status(const FilePiece& piece, std::byte* memory)>;
 
   // Adds the pieces of an item: `elements` of `size` bytes. If it begins at `offset` in the file and is in
