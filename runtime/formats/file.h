@@ -92,7 +92,7 @@ class AtomicFile {
 class SharedFile {
  public:
   // Bytes whose address and offset in the file are equal modulo this number go past the page cache where the
-  // file system can do so, except for the first and the last few. A quick disk then takes half the CPU time.
+  // file system can do so, except for the first and the last few: the cache limits the rate of a quick disk.
   static constexpr size_t kAlignment = 4096;
 
   // `path`: as given to AtomicFile::Create. `name`: AtomicFile::temporary_name. NotFound if this process sees

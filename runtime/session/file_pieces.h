@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "sinter/runtime/formats/file.h"
 
 namespace sinter::internal_session {
 
@@ -30,7 +31,8 @@ class FilePieces {
  public:
   // The most of a piece.
   static constexpr int64_t kBytes = int64_t{4} << 20;
-  static constexpr int64_t kAlignment = 4096;
+  // The pieces of a part can go past the page cache.
+  static constexpr int64_t kAlignment = SharedFile::kAlignment;
   // `memory`: the calling thread's own, aligned to kAlignment; holds any piece, and kAlignment bytes more.
   using Work = std::function<absl::Status(const FilePiece& piece, std::byte* memory)>;
 

@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstring>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "sinter/tests/data/scratch_folder.h"
 
@@ -222,6 +224,33 @@ TEST(FileBytesTest, LargeFilesAreErrors) {
   std::filesystem::resize_file(path, uint64_t{1} << 43);
   EXPECT_ERROR(FileBytes::Read(path), absl::StatusCode::kResourceExhausted,
                "main memory has no room for 8796093022208 bytes");
+}
+
+// Bytes with and without the alignment of the file, so that they go past the page cache or through it, and
+// neighbours that share a page.
+TEST(SharedFileTest, WritesAtAnyPlace) {
+  const ScratchFolder folder;
+  constexpr size_t kBytes = 1 << 20;
+  std::string expected(kBytes, '\0');
+  for (size_t i = 0; i < kBytes; ++i) expected[i] = static_cast<char>(i * i % 251);
+  absl::StatusOr<AtomicFile> file = AtomicFile::Create(folder.File("a"));
+  ASSERT_OK(file.status());
+  ASSERT_OK(file->Resize(kBytes));
+  const absl::StatusOr<SharedFile> shared = SharedFile::Open(folder.File("a"), file->temporary_name());
+  ASSERT_OK(shared.status());
+  std::vector<std::byte> memory(kBytes + 2 * SharedFile::kAlignment);
+  const size_t page =
+      SharedFile::kAlignment - reinterpret_cast<uintptr_t>(memory.data()) % SharedFile::kAlignment;
+  size_t begin = 0;
+  for (const size_t end : {100, 300'000, 300'001, 700'000, 716'800, 1'000'000, 1 << 20}) {
+    const size_t skew = end % 2 == 0 ? begin % SharedFile::kAlignment : 7;
+    std::byte* const to = memory.data() + page + skew;
+    std::memcpy(to, expected.data() + begin, end - begin);
+    ASSERT_OK(shared->Write(static_cast<int64_t>(begin), {to, end - begin}));
+    begin = end;
+  }
+  ASSERT_OK(file->Commit());
+  EXPECT_TRUE(ReadAll(folder.File("a")) == expected);
 }
 
 }  // namespace
