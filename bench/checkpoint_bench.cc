@@ -2,6 +2,7 @@
 //
 //   sinter_bench_checkpoint --gib 18 --folder /data               # Two CPU ranks in one process.
 //   mpirun -n 2 sinter_bench_checkpoint --gib 18 --folder /data   # Each process has one rank.
+//   sinter_bench_checkpoint --gib 18 --device gpu:0 --ranks 1     # One GPU, which has all variables whole.
 //
 // The model is an MLP, whose variables each rank has a part of: ZeRO of level 3. It is loaded on another
 // mesh, where tensor parallelism cuts other dimensions. The disk's rate is that of a plain program with as
@@ -50,6 +51,8 @@ struct Options {
   double gib = 1;
   std::string folder = ".";
   int rounds = 3;
+  std::string device = "cpu:0";  // Device of rank 0; the next ranks use the next ones.
+  int ranks = 0;                 // In all; 0: one a process, two in a single process.
 };
 
 // The processes that measure together.
@@ -82,7 +85,7 @@ int64_t WidthOf(double gib) {
 }
 
 sn::Graph Model(int64_t width) {
-  sn::Graph graph("mlp", /*seed=*/1);
+  sn::Graph graph("mlp", {.seed = 1});
   std::vector<sn::nn::Module> layers;
   for (int pair = 0; pair < kPairs; ++pair) {
     layers.push_back(sn::nn::Linear(4 * width, {.bias = false, .out_dim = "mlp"}));
@@ -95,11 +98,15 @@ sn::Graph Model(int64_t width) {
   return graph;
 }
 
-absl::StatusOr<sn::Session> MakeSession(const Together& together, int64_t width, const std::string& axis,
-                                        std::vector<sn::parallel::Tactic> tactics) {
+// A single rank has no mesh.
+absl::StatusOr<sn::Session> MakeSession(const Together& together, const Options& bench, int64_t width,
+                                        const std::string& axis, std::vector<sn::parallel::Tactic> tactics) {
   sn::CompileOptions options;
-  options.mesh.axes = {{axis, std::max(together.size(), 2)}};
-  options.parallel = std::move(tactics);
+  SINTER_ASSIGN_OR_RETURN(options.device, sn::Device::Parse(bench.device));
+  if (bench.ranks > 1) {
+    options.mesh.axes = {{axis, bench.ranks}};
+    options.parallel = std::move(tactics);
+  }
   SINTER_ASSIGN_OR_RETURN(sn::Plan plan, sn::Compile(Model(width), options));
   return sn::Session::Create(std::move(plan), {.world = together.world});
 }
@@ -180,9 +187,9 @@ class CheckpointBench {
   absl::Status Run() {
     Transfer plain(together_, plain_, bytes_);
     {
-      SINTER_ASSIGN_OR_RETURN(
-          const sn::Session session,
-          MakeSession(together_, width_, "data", {sn::parallel::Data{}, sn::parallel::Zero{.level = 3}}));
+      SINTER_ASSIGN_OR_RETURN(const sn::Session session,
+                              MakeSession(together_, options_, width_, "data",
+                                          {sn::parallel::Data{}, sn::parallel::Zero{.level = 3}}));
       for (int round = 0; round < options_.rounds; ++round) {
         for (const bool past_cache : {false, true}) {
           // A new file, as the checkpoint is.
@@ -195,7 +202,7 @@ class CheckpointBench {
       }
     }
     SINTER_ASSIGN_OR_RETURN(sn::Session session,
-                            MakeSession(together_, width_, "tensor", {sn::parallel::Tensor{}}));
+                            MakeSession(together_, options_, width_, "tensor", {sn::parallel::Tensor{}}));
     for (int round = 0; round < options_.rounds; ++round) {
       for (const bool past_cache : {false, true}) {
         SINTER_RETURN_IF_ERROR(Forget(plain_));
@@ -220,9 +227,9 @@ class CheckpointBench {
   }
 
   void Print() const {
-    std::cout << absl::StrFormat("%.2f GB, %d processes, ranks that save: %d\n",
-                                 static_cast<double>(bytes_) / 1e9, together_.size(),
-                                 std::max(together_.size(), 2));
+    std::cout << absl::StrFormat("%.2f GB, %d processes, %d ranks from %s\n",
+                                 static_cast<double>(bytes_) / 1e9, together_.size(), options_.ranks,
+                                 options_.device);
     for (const auto& [work, plain] : {std::pair("save", "written"), std::pair("load", "read")}) {
       const double cached = RateOf(plain), direct = RateOf(absl::StrCat(plain, " past the cache"));
       std::cout << absl::StrFormat(
@@ -242,13 +249,18 @@ class CheckpointBench {
   std::map<std::string, double> seconds_;  // The least of each.
 };
 
-absl::Status Run(const Options& options) {
+absl::Status Run(Options options) {
   Together together;
 #ifdef SINTER_WITH_MPI
   SINTER_ASSIGN_OR_RETURN(const std::unique_ptr<sn::MpiWorld> world, sn::MpiWorld::Create());
   if (world->size() > 1) together.world = world.get();
 #endif
-  setenv("SINTER_CPU_DEVICES", together.size() == 1 ? "2" : "1", /*overwrite=*/1);
+  if (options.ranks == 0) options.ranks = std::max(together.size(), 2);
+  if (options.ranks % together.size() != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--ranks ", options.ranks, " is not a multiple of the ", together.size(), " processes"));
+  }
+  setenv("SINTER_CPU_DEVICES", absl::StrCat(options.ranks / together.size()).c_str(), /*overwrite=*/1);
   return CheckpointBench(together, options).Run();
 }
 
@@ -265,6 +277,10 @@ int main(int argc, char** argv) {
       ->check(CLI::ExistingDirectory);
   app.add_option("--rounds", options.rounds, "how often everything is measured")
       ->capture_default_str()
+      ->check(CLI::Range(1, 1000));
+  app.add_option("--device", options.device, "device of rank 0; the next ranks use the next devices")
+      ->capture_default_str();
+  app.add_option("--ranks", options.ranks, "ranks in all; default: one a process, two in a single process")
       ->check(CLI::Range(1, 1000));
   CLI11_PARSE(app, argc, argv);
   const absl::Status status = Run(options);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "sinter/runtime/host/round_up.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/memory/device_memory.h"
 
@@ -101,7 +103,7 @@ void RemoveLeftovers(const std::string& path) {
   closedir(entries);
 }
 
-// Fewer bytes are not worth a write of their own.
+// Fewer bytes are not worth a read or write of their own.
 constexpr size_t kLeastDirectBytes = size_t{64} << 10;
 
 absl::Status WriteFully(int fd, const std::string& path, int64_t offset, std::span<const std::byte> bytes) {
@@ -134,6 +136,26 @@ absl::Status ReadFully(int fd, const std::string& path, uint64_t offset, std::sp
     offset += static_cast<uint64_t>(got);
   }
   return absl::OkStatus();
+}
+
+// Reads what the page cache has of the first bytes, and returns their number.
+size_t ReadCached(int fd, uint64_t offset, std::span<std::byte> out) {
+  const iovec range = {out.data(), out.size()};
+  const ssize_t got = preadv2(fd, &range, 1, static_cast<off_t>(offset), RWF_NOWAIT);
+  return got < 0 ? 0 : static_cast<size_t>(got);
+}
+
+// Reads past the page cache until the file ends or cannot be read so, and returns the number of bytes. The
+// offset, the address and the size of `out` are multiples of SharedFile::kAlignment.
+size_t ReadDirect(int fd, uint64_t offset, std::span<std::byte> out) {
+  size_t have = 0;
+  while (have < out.size() && have % SharedFile::kAlignment == 0) {
+    const ssize_t got = pread(fd, out.data() + have, out.size() - have, static_cast<off_t>(offset + have));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    have += static_cast<size_t>(got);
+  }
+  return have;
 }
 
 // The path with its symbolic links resolved; the path itself if there is no such file.
@@ -343,7 +365,7 @@ absl::Status WriteFileAtomically(const std::string& path, std::string_view conte
   return file.Commit();
 }
 
-absl::StatusOr<FileReader> FileReader::Open(const std::string& path) {
+absl::StatusOr<FileReader> FileReader::Open(const std::string& path, bool past_cache) {
   if (path.find('\0') != std::string::npos) {
     return absl::InvalidArgumentError("cannot open a file: its path holds a zero byte");
   }
@@ -356,14 +378,21 @@ absl::StatusOr<FileReader> FileReader::Open(const std::string& path) {
   if (fstat(file.fd_, &info) != 0) return ErrnoError(errno, "read the size of", path);
   if (!S_ISREG(info.st_mode)) return RefuseIrregular("read", path, info.st_mode);
   file.size_ = static_cast<uint64_t>(info.st_size);
+  // The same file, even if `path` is another one by now.
+  const std::string same = absl::StrCat("/proc/self/fd/", file.fd_);
+  if (past_cache) file.direct_fd_ = OpenRetrying(same.c_str(), O_RDONLY | O_DIRECT);
   return file;
 }
 
 FileReader::FileReader(FileReader&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), size_(other.size_), path_(std::move(other.path_)) {}
+    : fd_(std::exchange(other.fd_, -1)),
+      direct_fd_(std::exchange(other.direct_fd_, -1)),
+      size_(other.size_),
+      path_(std::move(other.path_)) {}
 
 FileReader& FileReader::operator=(FileReader&& other) noexcept {
   std::swap(fd_, other.fd_);
+  std::swap(direct_fd_, other.direct_fd_);
   std::swap(size_, other.size_);
   std::swap(path_, other.path_);
   return *this;
@@ -371,10 +400,29 @@ FileReader& FileReader::operator=(FileReader&& other) noexcept {
 
 FileReader::~FileReader() {
   if (fd_ >= 0) close(fd_);
+  if (direct_fd_ >= 0) close(direct_fd_);
 }
 
 absl::Status FileReader::Read(uint64_t offset, std::span<std::byte> out) const {
   return ReadFully(fd_, path_, offset, out);
+}
+
+absl::StatusOr<std::span<std::byte>> FileReader::ReadPastCache(uint64_t offset, size_t count,
+                                                               std::span<std::byte> room) const {
+  constexpr size_t kPage = SharedFile::kAlignment;
+  const size_t skew = offset % kPage;
+  const std::span<std::byte> wanted = room.subspan(skew, count);
+  size_t have = 0;  // Bytes of `wanted`.
+  if (direct_fd_ >= 0 && offset <= size_ && count >= kLeastDirectBytes) {
+    have = ReadCached(fd_, offset, wanted);
+    const size_t from = (skew + have) / kPage * kPage, all = RoundUp(skew + count, kPage);
+    if (count - have >= kLeastDirectBytes) {
+      const size_t end = from + ReadDirect(direct_fd_, offset - skew + from, room.subspan(from, all - from));
+      have = std::clamp(end, skew + have, skew + count) - skew;
+    }
+  }
+  SINTER_RETURN_IF_ERROR(ReadFully(fd_, path_, offset + have, wanted.subspan(have)));
+  return wanted;
 }
 
 absl::StatusOr<FileBytes> FileBytes::Read(const std::string& path, uint64_t max_bytes) {

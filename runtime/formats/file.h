@@ -124,7 +124,8 @@ absl::Status WriteFileAtomically(const std::string& path, std::string_view conte
 // A regular file, open for reading. Movable. Several threads may call Read concurrently.
 class FileReader {
  public:
-  static absl::StatusOr<FileReader> Open(const std::string& path);
+  // `past_cache`: ReadPastCache may leave the page cache out.
+  static absl::StatusOr<FileReader> Open(const std::string& path, bool past_cache = false);
 
   FileReader(FileReader&& other) noexcept;
   FileReader& operator=(FileReader&& other) noexcept;
@@ -133,6 +134,12 @@ class FileReader {
   // Fills `out` with the bytes that start at `offset`. DataLoss if the file ends before, for example because
   // another process has shortened the file since Open.
   absl::Status Read(uint64_t offset, std::span<std::byte> out) const;
+  // Returns the `count` bytes from `offset` on, in `room`: for large reads of bytes that are read once. What
+  // the page cache lacks is read past it where the file system can do so, for the cache limits the rate of a
+  // quick disk. `room` is aligned to SharedFile::kAlignment and has RoomFor(count) bytes. Errors as for Read.
+  absl::StatusOr<std::span<std::byte>> ReadPastCache(uint64_t offset, size_t count,
+                                                     std::span<std::byte> room) const;
+  static constexpr size_t RoomFor(size_t count) { return count + 2 * SharedFile::kAlignment; }
 
   // Size in bytes at Open.
   uint64_t size() const { return size_; }
@@ -142,6 +149,7 @@ class FileReader {
   FileReader() = default;
 
   int fd_ = -1;
+  int direct_fd_ = -1;  // Past the page cache; -1 if the file system cannot.
   uint64_t size_ = 0;
   std::string path_;
 };

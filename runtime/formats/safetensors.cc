@@ -200,7 +200,7 @@ absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path) {
 }
 
 absl::StatusOr<SafetensorsFile> SafetensorsFile::OpenAndCheck(const std::string& path) {
-  SINTER_ASSIGN_OR_RETURN(FileReader reader, FileReader::Open(path));
+  SINTER_ASSIGN_OR_RETURN(FileReader reader, FileReader::Open(path, /*past_cache=*/true));
   // Read the header's length first, then the whole header. The parser checks the claimed length.
   SINTER_ASSIGN_OR_RETURN(const FileBytes length,
                           FileBytes::Read(reader, 0, std::min<uint64_t>(8, reader.size())));
@@ -282,6 +282,11 @@ absl::StatusOr<HostTensor> SafetensorsFile::Get(std::string_view name) const {
 
 absl::Status SafetensorsFile::ReadData(uint64_t offset, std::span<std::byte> out) const {
   return file_.Read(header_.data_begin + offset, out);
+}
+
+absl::StatusOr<std::span<std::byte>> SafetensorsFile::ReadDataPastCache(uint64_t offset, size_t count,
+                                                                        std::span<std::byte> room) const {
+  return file_.ReadPastCache(header_.data_begin + offset, count, room);
 }
 
 bool SafetensorsFile::HasCrc(size_t entry, uint32_t crc) const {

@@ -154,6 +154,9 @@ class SafetensorsFile {
 
   // Reads bytes of the data, whose offset is from the end of the header, and checks nothing.
   absl::Status ReadData(uint64_t offset, std::span<std::byte> out) const;
+  // The same for large reads of bytes that are read once: FileReader::ReadPastCache.
+  absl::StatusOr<std::span<std::byte>> ReadDataPastCache(uint64_t offset, size_t count,
+                                                         std::span<std::byte> room) const;
   // True if this is the CRC-32 of entry `entry`, or if the file has no checksums.
   bool HasCrc(size_t entry, uint32_t crc) const;
   // The SHA-256 of all bytes before the data: 64 digits.

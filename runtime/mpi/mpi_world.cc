@@ -36,6 +36,10 @@ absl::StatusOr<bool> BeginMpi() {
   if (is_begun != 0) {
     SINTER_RETURN_IF_ERROR(MpiStatus(MPI_Query_thread(&level), "say which threads may use it"));
   } else {
+    // MPI asks hwloc for the machine's devices, and hwloc's plugin for OpenCL loads all implementations of
+    // OpenCL. PoCL brings an LLVM of its own, whose symbols mix with those of the compiler's LLVM: the
+    // process then crashes when it ends. MPI does not need what that plugin finds.
+    setenv("HWLOC_COMPONENTS", "-opencl", /*overwrite=*/0);
     SINTER_RETURN_IF_ERROR(
         MpiStatus(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level), "begin"));
   }

@@ -32,7 +32,7 @@ absl::Status FilePieces::ForEach(int threads, const Work& work) const {
   std::mutex mutex;
   absl::Status failure;  // Guarded by the mutex.
   const auto run = [&] {
-    const int64_t needed = most_bytes_ + kAlignment, all = needed + kAlignment;
+    const int64_t needed = most_bytes_ + 2 * kAlignment, all = needed + kAlignment;
     absl::StatusOr<HostTensor> memory = HostTensor::Empty(DType::kI8, {all});
     absl::Status status = memory.status();
     std::byte* bytes = nullptr;

@@ -33,7 +33,8 @@ class FilePieces {
   static constexpr int64_t kBytes = int64_t{4} << 20;
   // The pieces of a part can go past the page cache.
   static constexpr int64_t kAlignment = SharedFile::kAlignment;
-  // `memory`: the calling thread's own, aligned to kAlignment; holds any piece, and kAlignment bytes more.
+  // `memory`: the calling thread's own, aligned to kAlignment; holds any piece, and 2 * kAlignment bytes
+  // more.
   using Work = std::function<absl::Status(const FilePiece& piece, std::byte* memory)>;
 
   // Adds the pieces of an item: `elements` of `size` bytes. If it begins at `offset` in the file and is in

@@ -23,27 +23,36 @@ using Part = SessionVariables::Part;
 
 constexpr uint32_t kLoadTag = 6;
 
-// Reads elements [first, first + count) of a part. `begin`: the tensor's place in the data. Rows that are
-// close to each other are read together.
-absl::Status ReadRows(const SafetensorsFile& file, uint64_t begin, const TensorBox& box, int64_t size,
-                      const FilePiece& piece, std::byte* to) {
+// Reads elements [first, first + count) of a part, and returns their place in `memory`, which is that of
+// FilePieces::Work. `begin`: the tensor's place in the data. Rows that are close to each other are read
+// together, through the page cache: it has them for the other ranks, which read between them. `is_last`: what
+// is in one piece goes past it, since nobody reads it again.
+absl::StatusOr<std::byte*> ReadRows(const SafetensorsFile& file, uint64_t begin, const TensorBox& box,
+                                    int64_t size, const FilePiece& piece, bool is_last, std::byte* memory) {
   constexpr int64_t kMostBytes = int64_t{1} << 20, kMostGap = int64_t{16} << 10;
   struct Row {
     int64_t at, whole, bytes;
   };
   std::vector<Row> rows;  // The rows of one read.
   std::vector<std::byte> read;
+  std::byte* values = memory;
   absl::Status status;
   const auto flush = [&] {
     if (rows.empty() || !status.ok()) return;
     const int64_t from = rows.front().whole, bytes = rows.back().whole + rows.back().bytes - from;
     const uint64_t offset = begin + static_cast<uint64_t>(from);
-    if (rows.size() == 1) {
-      status = file.ReadData(offset, {to + rows[0].at, static_cast<size_t>(bytes)});
+    if (is_last && bytes == piece.count * size) {
+      const size_t count = static_cast<size_t>(bytes);
+      const absl::StatusOr<std::span<std::byte>> got =
+          file.ReadDataPastCache(offset, count, {memory, FileReader::RoomFor(count)});
+      status = got.status();
+      if (got.ok()) values = got->data();
+    } else if (rows.size() == 1) {
+      status = file.ReadData(offset, {memory + rows[0].at, static_cast<size_t>(bytes)});
     } else {
       read.resize(static_cast<size_t>(bytes));
       status = file.ReadData(offset, read);
-      for (const Row& row : rows) std::copy_n(read.data() + (row.whole - from), row.bytes, to + row.at);
+      for (const Row& row : rows) std::copy_n(read.data() + (row.whole - from), row.bytes, memory + row.at);
     }
     rows.clear();
   };
@@ -56,7 +65,8 @@ absl::Status ReadRows(const SafetensorsFile& file, uint64_t begin, const TensorB
     rows.push_back(row);
   });
   flush();
-  return status;
+  SINTER_RETURN_IF_ERROR(status);
+  return values;
 }
 
 // The values of a tensor that this process reads.
@@ -153,27 +163,28 @@ class PartLoader {
   absl::Status ReadPiece(CheckedPart& item, const FilePiece& piece, bool writes, std::byte* memory) {
     const SafetensorsEntry& entry = file_.entries()[item.entry];
     const int64_t size = SizeOf(entry.dtype);
-    SINTER_RETURN_IF_ERROR(ReadRows(file_, entry.begin, item.box, size, piece, memory));
+    SINTER_ASSIGN_OR_RETURN(std::byte* const values,
+                            ReadRows(file_, entry.begin, item.box, size, piece, /*is_last=*/writes, memory));
     PartCrc crc;
     item.box.ForEachRun(piece.first, piece.count, [&](int64_t at, int64_t whole, int64_t run) {
       crc.Add(static_cast<uint64_t>(whole * size),
-              {memory + (at - piece.first) * size, static_cast<size_t>(run * size)});
+              {values + (at - piece.first) * size, static_cast<size_t>(run * size)});
     });
     const uint32_t term = crc.Finish(BytesOfEntry(item.entry));
     if (entry.dtype == DType::kI1 &&
-        FindBadBool({memory, static_cast<size_t>(piece.count * size)}).has_value()) {
+        FindBadBool({values, static_cast<size_t>(piece.count * size)}).has_value()) {
       return absl::DataLossError(absl::StrCat(file_.path(), ": an element of the BOOL tensor '",
                                               PrintableText(entry.name), "' is neither 0 nor 1"));
     }
     const bool is_in_memory =
         item.part != nullptr && item.part->copies.size() == 1 && variables_.InMemory(*item.part) != nullptr;
     if (writes && is_in_memory) {
-      SINTER_RETURN_IF_ERROR(variables_.WritePart(*item.part, piece.first, piece.count, memory));
+      SINTER_RETURN_IF_ERROR(variables_.WritePart(*item.part, piece.first, piece.count, values));
     }
     const std::lock_guard<std::mutex> lock(mutex_);
     item.term ^= term;
     if (!writes || item.part == nullptr || is_in_memory) return absl::OkStatus();
-    return variables_.WritePart(*item.part, piece.first, piece.count, memory);
+    return variables_.WritePart(*item.part, piece.first, piece.count, values);
   }
 
   // After the first terms are written.

@@ -1,9 +1,11 @@
 #include "sinter/runtime/formats/file.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <string>
@@ -186,6 +188,43 @@ TEST(FileReaderTest, ReadsPartsAndSeesTheEnd) {
                "a: the file is cut short: 1 bytes were to follow after 6");
   EXPECT_ERROR(moved.Read(~uint64_t{0}, std::as_writable_bytes(std::span(part))), absl::StatusCode::kDataLoss,
                "cut short");
+}
+
+// From the disk, from the page cache, and from both.
+TEST(FileReaderTest, ReadsAtAnyPlacePastTheCache) {
+  const ScratchFolder folder;
+  constexpr size_t kBytes = (1 << 20) + 123;
+  std::string expected(kBytes, '\0');
+  for (size_t i = 0; i < kBytes; ++i) expected[i] = static_cast<char>(i * i % 251);
+  ASSERT_OK(WriteFileAtomically(folder.File("a"), expected));
+  ASSERT_OK_AND_ASSIGN(const FileReader file, FileReader::Open(folder.File("a"), /*past_cache=*/true));
+  std::vector<std::byte> memory(FileReader::RoomFor(kBytes) + SharedFile::kAlignment);
+  const size_t page =
+      SharedFile::kAlignment - reinterpret_cast<uintptr_t>(memory.data()) % SharedFile::kAlignment;
+  for (const size_t cached : {size_t{0}, size_t{200'000}, kBytes}) {
+    for (const auto& [begin, end] : std::vector<std::pair<size_t, size_t>>{{0, kBytes},
+                                                                           {0, 10},
+                                                                           {8192, 401'408},
+                                                                           {77, 700'001},
+                                                                           {4095, kBytes - 4096},
+                                                                           {kBytes - 100'000, kBytes}}) {
+      const int fd = open(folder.File("a").c_str(), O_RDONLY);
+      ASSERT_EQ(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
+      close(fd);
+      std::string ignored(cached, '\0');
+      ASSERT_OK(file.Read(0, std::as_writable_bytes(std::span(ignored))));
+      std::ranges::fill(memory, std::byte{1});
+      const std::span<std::byte> room(memory.data() + page, FileReader::RoomFor(end - begin));
+      ASSERT_OK_AND_ASSIGN(const std::span<std::byte> read, file.ReadPastCache(begin, end - begin, room));
+      EXPECT_TRUE(std::ranges::equal(read, AsBytes(expected).subspan(begin, end - begin)))
+          << cached << " cached, from " << begin << " to " << end;
+      EXPECT_EQ(room.data()[room.size()], std::byte{1}) << "a byte behind the room is written";
+    }
+  }
+  const std::span<std::byte> room(memory.data() + page, FileReader::RoomFor(200'000));
+  EXPECT_ERROR(file.ReadPastCache(kBytes - 100'000, 100'001, room), absl::StatusCode::kDataLoss,
+               "a: the file is cut short: 1 bytes were to follow after 1048699");
+  EXPECT_ERROR(file.ReadPastCache(~uint64_t{0}, 100'000, room), absl::StatusCode::kDataLoss, "cut short");
 }
 
 TEST(FileReaderTest, ErrorsNamePathAndCause) {

@@ -50,6 +50,13 @@ std::vector<int64_t> SizesFor(Kind kind, uint32_t members, int64_t scale) {
   return parts;
 }
 
+// An implementation of OpenCL may bring a second LLVM into the process.
+TEST(MpiWorldTest, MpiDoesNotLoadOpenCl) {
+  const char* const components = std::getenv("HWLOC_COMPONENTS");
+  ASSERT_NE(components, nullptr);
+  EXPECT_STREQ(components, "-opencl");
+}
+
 TEST(MpiWorldTest, EveryKindOfCollective) {
   const uint32_t ranks = static_cast<uint32_t>(the_world->size());
   for (const uint32_t members : {ranks, 2 * ranks}) {
