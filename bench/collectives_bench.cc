@@ -78,7 +78,7 @@ absl::StatusOr<sn::Session> MakeSession(const std::vector<sn::Device>& devices, 
   for (size_t i = 0; i < devices.size(); ++i) {
     variables.push_back(graph.Variable(Name(i), sn::F32, {elements}, {.device = devices[i]}));
   }
-  graph.Function("run", [&](sn::Builder& b) {
+  graph.Function("run", sn::Mode::kTrain, [&](sn::Builder& b) {
     std::vector<sn::Tensor> parts;
     for (const sn::Variable& variable : variables) parts.push_back(b.Read(variable));
     const std::vector<sn::Tensor> results = combine(parts, devices);

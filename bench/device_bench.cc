@@ -117,7 +117,8 @@ using SweepTimes = std::map<std::string, std::map<int64_t, double>>;
 absl::Status MatmulSweep(State& state, sn::Device device, int64_t n, SweepTimes& times) {
   sn::Graph graph("matmul_sweep");
   const sn::Variable a = graph.Variable("a", sn::F32, {n, n}), b = graph.Variable("b", sn::F32, {n, n});
-  graph.Function("run", [&](sn::Builder& f) { f.Output("y", sn::MatMul(f.Read(a), f.Read(b))); });
+  graph.Function("run", sn::Mode::kTrain,
+                 [&](sn::Builder& f) { f.Output("y", sn::MatMul(f.Read(a), f.Read(b))); });
   SINTER_ASSIGN_OR_RETURN(const CountedSession session, CountedSession::Make(graph, device));
   const sn::HostTensor left = sn::bench::Uniform(1, {n, n}), right = sn::bench::Uniform(2, {n, n});
   SINTER_RETURN_IF_ERROR(session->WriteVariable("a", left));
@@ -237,8 +238,9 @@ absl::Status ThousandNorms(State& state, sn::Device device, bool with_log) {
     f.Assign(a, y * (100.0 / norm));
     return norm;
   };
-  graph.Function("fetched", [&](sn::Builder& f) { f.Output("norm", norm(f)); });
-  graph.Function("logged", [&](sn::Builder& f) { f.Log("norm", norm(f), {.capacity = kRuns}); });
+  graph.Function("fetched", sn::Mode::kTrain, [&](sn::Builder& f) { f.Output("norm", norm(f)); });
+  graph.Function("logged", sn::Mode::kTrain,
+                 [&](sn::Builder& f) { f.Log("norm", norm(f), {.capacity = kRuns}); });
   SINTER_ASSIGN_OR_RETURN(const CountedSession session, CountedSession::Make(graph, device));
   return TimeReading(state, session,
                      {.function = with_log ? "logged" : "fetched",
@@ -252,7 +254,7 @@ absl::Status ThousandNorms(State& state, sn::Device device, bool with_log) {
 // Times training of LeNet with a batch of 256 that stays on the device, and the reading of its loss.
 absl::Status LeNetLoss(State& state, sn::Device device, Reading reading) {
   constexpr int64_t kRows = 256;
-  sn::Graph graph("lenet", /*seed=*/1);
+  sn::Graph graph("lenet", {.seed = 1});
   namespace nn = sn::nn;
   nn::Module net =
       nn::Sequential{nn::Conv2d(20, 3), nn::Relu(),    nn::AvgPool(2),  nn::Conv2d(50, 5), nn::Relu(),
@@ -266,8 +268,8 @@ absl::Status LeNetLoss(State& state, sn::Device device, Reading reading) {
     sn::optim::Sgd{.learning_rate = 0.05}.Minimize(loss);
     return loss;
   };
-  graph.Function("fetched", [&](sn::Builder& b) { b.Output("loss", train(b)); });
-  graph.Function("logged", [&](sn::Builder& b) { b.Log("loss", train(b)); });
+  graph.Function("fetched", sn::Mode::kTrain, [&](sn::Builder& b) { b.Output("loss", train(b)); });
+  graph.Function("logged", sn::Mode::kTrain, [&](sn::Builder& b) { b.Log("loss", train(b)); });
   SINTER_ASSIGN_OR_RETURN(const CountedSession session, CountedSession::Make(graph, device));
   return TimeReading(state, session,
                      {.function = reading == Reading::kLog ? "logged" : "fetched",
@@ -287,7 +289,7 @@ absl::StatusOr<CountedSession> StartTwoMatmuls(const std::vector<sn::Device>& de
   for (size_t i = 0; i < 4; ++i) {
     variables.push_back(graph.Variable(absl::StrCat("v", i), sn::F32, {n, n}, {.device = devices[i / 2]}));
   }
-  graph.Function("run", [&](sn::Builder& b) {
+  graph.Function("run", sn::Mode::kTrain, [&](sn::Builder& b) {
     for (size_t i = 0; i < 2; ++i) {
       b.Output(absl::StrCat("y", i), sn::MatMul(b.Read(variables[2 * i]), b.Read(variables[2 * i + 1])));
     }

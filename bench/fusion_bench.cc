@@ -38,7 +38,7 @@ Case Chain() {
   constexpr int64_t kElements = 1 << 24;
   Case c{.graph = sn::Graph("chain"), .inputs = {}, .minimal_bytes = 8.0 * kElements};
   c.inputs.push_back({"x", sn::bench::Uniform(1, {kElements})});
-  c.graph.Function("run", [&](sn::Builder& b) {
+  c.graph.Function("run", sn::Mode::kTrain, [&](sn::Builder& b) {
     sn::Tensor x = b.Input("x", sn::F32, {kElements});
     sn::Tensor y = sn::Abs(sn::Maximum(x * 1.5 + 0.25, -0.5) - 0.125);
     b.Output("y", sn::Minimum(sn::Square(y) * 0.75, 4.0));
@@ -50,7 +50,8 @@ Case Softmax() {
   sn::Shape shape = {4096, 4096};
   Case c{.graph = sn::Graph("softmax"), .inputs = {}, .minimal_bytes = 8 * Floats(shape)};
   c.inputs.push_back({"x", sn::bench::Uniform(1, shape)});
-  c.graph.Function("run", [&](sn::Builder& b) { b.Output("y", sn::Softmax(b.Input("x", sn::F32, shape))); });
+  c.graph.Function("run", sn::Mode::kTrain,
+                   [&](sn::Builder& b) { b.Output("y", sn::Softmax(b.Input("x", sn::F32, shape))); });
   return c;
 }
 
@@ -62,7 +63,7 @@ Case LayerNorm() {
   c.inputs.push_back({"g", sn::bench::Uniform(2, shape)});
   c.inputs.push_back({"scale", sn::bench::Uniform(3, {1024})});
   c.inputs.push_back({"offset", sn::bench::Uniform(4, {1024})});
-  c.graph.Function("run", [&](sn::Builder& b) {
+  c.graph.Function("run", sn::Mode::kTrain, [&](sn::Builder& b) {
     sn::Tensor x = b.Input("x", sn::F32, shape), g = b.Input("g", sn::F32, shape);
     sn::Tensor scale = b.Input("scale", sn::F32, {1024}), offset = b.Input("offset", sn::F32, {1024});
     sn::Tensor y = sn::LayerNorm(x, scale, offset);
@@ -81,7 +82,7 @@ Case CrossEntropy() {
   Case c{.graph = sn::Graph("cross_entropy"), .inputs = {}, .minimal_bytes = 8 * Floats(shape)};
   c.inputs.push_back({"x", sn::bench::Uniform(1, shape)});
   c.inputs.push_back({"labels", sn::bench::Integers(2, {2048}, 4096)});
-  c.graph.Function("run", [&](sn::Builder& b) {
+  c.graph.Function("run", sn::Mode::kTrain, [&](sn::Builder& b) {
     sn::Tensor x = b.Input("x", sn::F32, shape);
     sn::Tensor loss = sn::SoftmaxCrossEntropy(x, b.Input("labels", sn::I32, {2048}));
     b.Output("loss", loss);
@@ -100,7 +101,7 @@ Case AdamW(const std::string& model) {
     c.minimal_bytes += 7 * 4 * Floats(p.tensor.shape());
     c.inputs.push_back({"g_" + p.name, std::move(p.tensor)});
   }
-  c.graph.Function("run", [&](sn::Builder& b) {
+  c.graph.Function("run", sn::Mode::kTrain, [&](sn::Builder& b) {
     // The gradient of sum(p * g) with respect to p is g, so it needs no computation.
     std::vector<sn::Variable> parameters;
     sn::Tensor loss;

@@ -167,7 +167,7 @@ absl::StatusOr<Graph> MakeLongProgram(std::string_view name, int64_t length) {
   for (const LongProgram& program : kPrograms) {
     if (program.name != name) continue;
     Graph graph(name);
-    graph.Function("train", [&](Builder& b) { program.build(b, length); });
+    graph.Function("train", Mode::kTrain, [&](Builder& b) { program.build(b, length); });
     return graph;
   }
   return absl::NotFoundError(absl::StrCat("no long program ", std::string(name), "; there are ",

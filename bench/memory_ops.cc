@@ -137,7 +137,7 @@ int64_t ElementsOf(const Shape& shape) {
 // AdamW: reads parameter, gradient and two moments; writes all but the gradient.
 MemoryOp AdamW(int64_t scale) {
   MemoryOp op{.name = kAdamW, .graph = Graph(kAdamW), .shape = {0}, .values = {}};
-  op.graph.Function("run", [&](Builder& b) {
+  op.graph.Function("run", Mode::kTrain, [&](Builder& b) {
     // The gradient of sum(p * g) with respect to p is g, so it needs no computation.
     std::vector<Variable> parameters;
     Tensor loss;
@@ -181,7 +181,7 @@ absl::StatusOr<MemoryOp> MakeMemoryOp(std::string_view name, int64_t scale) {
               .repeats = name == kCopy ? kCopies : 1,
               .values = {}};
   if (name == kCrossEntropy) op.values.push_back({"labels", Integers(2, {shape[0]}, kLabels)});
-  op.graph.Function("run", [&](Builder& b) { found->body(b, shape); });
+  op.graph.Function("run", Mode::kTrain, [&](Builder& b) { found->body(b, shape); });
   return op;
 }
 

@@ -252,7 +252,7 @@ absl::Status BenchLoad(const std::string& name, const Options& options) {
 // Times the overhead of a run, with a function whose single step adds two small tensors.
 absl::Status BenchHost(const std::string& name, const Options& options) {
   sn::Graph graph("tiny");
-  graph.Function("f", [](sn::Builder& b) {
+  graph.Function("f", sn::Mode::kTrain, [](sn::Builder& b) {
     sn::Tensor x = b.Input("x", sn::F32, {16});
     b.Output("y", x + b.Input("z", sn::F32, {16}));
   });

@@ -93,8 +93,7 @@ Tensor Loss(Builder& b, const TrainingWorkload& w, const TrainedModel& model) {
   return SoftmaxCrossEntropy(model.logits(b, x), y.rank() > 1 ? Flatten(y, 0) : y, Reduction::kMean);
 }
 
-void AddFunctions(TrainingWorkload& w, const TrainedModel& model, Precision precision = Precision::kF32) {
-  w.graph.SetPrecision(w.options.precision.value_or(precision));
+void AddFunctions(TrainingWorkload& w, const TrainedModel& model) {
   for (bool train : {true, false}) {
     auto body = [&](Builder& b) {
       Tensor loss = Loss(b, w, model);
@@ -104,7 +103,7 @@ void AddFunctions(TrainingWorkload& w, const TrainedModel& model, Precision prec
     w.graph.Function(train ? "train" : "eval", train ? Mode::kTrain : Mode::kEval, body);
   }
   if (!w.options.gradients) return;
-  w.graph.Function("gradients", [&](Builder& b) {
+  w.graph.Function("gradients", Mode::kTrain, [&](Builder& b) {
     Tensor loss = Loss(b, w, model);
     b.Output("loss", loss);
     std::vector<Tensor> values;
@@ -115,10 +114,11 @@ void AddFunctions(TrainingWorkload& w, const TrainedModel& model, Precision prec
   });
 }
 
-// Returns a workload without functions, parameters and data.
-TrainingWorkload Empty(std::string_view name, const WorkloadOptions& options) {
+// Returns a workload without functions, parameters and data. `precision`: unless the options say another.
+TrainingWorkload Empty(std::string_view name, const WorkloadOptions& options,
+                       Precision precision = Precision::kF32) {
   return {.name = std::string(name),
-          .graph = Graph(name),
+          .graph = Graph(name, {.precision = options.precision.value_or(precision)}),
           .parameters = {},
           .x = {},
           .y = {},
@@ -243,10 +243,10 @@ std::vector<Variable> GptParameters(Parameters& p, const GptSizes& s,
 }
 
 TrainingWorkload Gpt(std::string_view name, const GptForm& form, const WorkloadOptions& options) {
-  TrainingWorkload w = Empty(name, options);
+  const bool drawn = name == "gpt2";
+  TrainingWorkload w = Empty(name, options, drawn ? Precision::kBf16 : Precision::kF32);
   Parameters p(w);
   const GptSizes& s = form.sizes;
-  const bool drawn = name == "gpt2";
   TrainedModel model;
   const std::vector<Variable> v = GptParameters(p, s, [&](const Shape& shape, int64_t fan_in) {
     return drawn ? p.Drawn(shape, 0.02) : p.Weight(shape, fan_in);
@@ -259,7 +259,7 @@ TrainingWorkload Gpt(std::string_view name, const GptForm& form, const WorkloadO
     optim::AdamW{.learning_rate = rate, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, .weight_decay = 0.1}
         .Minimize(loss);
   };
-  AddFunctions(w, model, drawn ? Precision::kBf16 : Precision::kF32);
+  AddFunctions(w, model);
   return w;
 }
 
@@ -286,7 +286,7 @@ absl::StatusOr<TrainingWorkload> ResNet50(const WorkloadOptions& options) {
   SINTER_ASSIGN_OR_RETURN(
       const nn::Module net,
       examples::ResNet({.layers = s.layers, .width = s.width, .classes = s.classes, .math = options.math}));
-  TrainingWorkload w = Empty("resnet50", options);
+  TrainingWorkload w = Empty("resnet50", options, Precision::kBf16);
   const int64_t batch = s.batch * options.devices;
   w.x = Uniform(1001, {batch, 3, s.image, s.image});
   w.y = Integers(1002, {batch}, s.classes);
@@ -296,7 +296,7 @@ absl::StatusOr<TrainingWorkload> ResNet50(const WorkloadOptions& options) {
   model.minimize = [rate = options.resnet50_rate](const Tensor& loss) {
     optim::Momentum{.learning_rate = rate, .momentum = 0.9, .weight_decay = 1e-4}.Minimize(loss);
   };
-  AddFunctions(w, model, Precision::kBf16);
+  AddFunctions(w, model);
   return w;
 }
 
@@ -381,7 +381,7 @@ absl::StatusOr<StreamingWorkload> MakeStreamingWorkload(std::string_view name,
     w.inputs.push_back({"gain", Uniform(2, {kColumns})});
     w.inputs.push_back({"bias", Uniform(3, {kColumns})});
   }
-  w.graph.Function("run", [&](Builder& b) {
+  w.graph.Function("run", Mode::kTrain, [&](Builder& b) {
     std::vector<Tensor> t;
     for (const NamedTensor& input : w.inputs) t.push_back(Data(b, input.name, input.tensor, options));
     if (name == "chain_f32") {

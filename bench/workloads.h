@@ -42,7 +42,7 @@ struct WorkloadOptions {
   int64_t devices = 1;
   // Math mode of matmuls and convolutions.
   MathMode math = MathMode::kIeee;
-  // For Graph::SetPrecision. nullopt: bf16 for gpt2 and resnet50, f32 for the others.
+  // Precision of the graph. nullopt: bf16 for gpt2 and resnet50, f32 for the others.
   std::optional<Precision> precision = std::nullopt;
   GptSizes gpt2 = {};
   double gpt2_rate = 6e-4;  // Constant learning rate of AdamW.

@@ -5,7 +5,7 @@
 //   AddPrecisionFlag(app, flags, "type of matmuls");    // --precision bf16
 //   CLI11_PARSE(app, argc, argv);
 //   SINTER_ASSIGN_OR_RETURN(std::vector<Device> devices, flags.Devices());
-//   graph.SetPrecision(flags.PrecisionOn(devices.front()));
+//   sn::Graph graph("net", {.precision = flags.PrecisionOn(devices.front())});
 #ifndef SINTER_EXAMPLES_DEVICE_FLAGS_H_
 #define SINTER_EXAMPLES_DEVICE_FLAGS_H_
 

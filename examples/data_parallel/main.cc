@@ -38,10 +38,10 @@ struct Options {
 bool Talks(const Options& options) { return options.world == nullptr || options.world->rank() == 0; }
 
 sn::Graph BuildGraph(const Options& options, const examples::Digits& data) {
-  sn::Graph graph("lenet", /*seed=*/1);
+  sn::Graph graph("lenet", {.seed = 1});
   sn::nn::Module net = examples::LeNet();
   for (int64_t rows : examples::BatchSizes(data.train, options.batch)) {
-    graph.Function(examples::FunctionName("train", rows), [&](sn::Builder& b) {
+    graph.Function(examples::FunctionName("train", rows), sn::Mode::kTrain, [&](sn::Builder& b) {
       sn::Tensor x = b.Input("x", sn::F32, {rows, 1, 28, 28}), y = b.Input("y", sn::I32, {rows});
       sn::Tensor loss = sn::SoftmaxCrossEntropy(net(x), y);
       sn::optim::Sgd{.learning_rate = b.Scalar("lr")}.Minimize(loss);

@@ -55,7 +55,7 @@ class ParallelMlp {
 inline sn::Graph BuildParallelMlp(const ParallelMlpOptions& options, int64_t rows, int64_t features) {
   sn::Graph graph("parallel_mlp");
   ParallelMlp net(options);
-  graph.Function("train", [&](sn::Builder& b) {
+  graph.Function("train", sn::Mode::kTrain, [&](sn::Builder& b) {
     // x, y and the loss have no explicit device. They go to the device of their users, device0.
     sn::Tensor x = b.Input("x", sn::F32, {rows, features}), y = b.Input("y", sn::I32, {rows});
     sn::Tensor loss = sn::SoftmaxCrossEntropy(net(x), y);
@@ -64,7 +64,7 @@ inline sn::Graph BuildParallelMlp(const ParallelMlpOptions& options, int64_t row
     // The log keeps the losses on the device until the loop reads them.
     b.Log("loss", loss);
   });
-  graph.Function("predict",
+  graph.Function("predict", sn::Mode::kTrain,
                  [&](sn::Builder& b) { b.Output("logits", net(b.Input("x", sn::F32, {rows, features}))); });
   return graph;
 }

@@ -8,7 +8,7 @@ namespace nn = sn::nn;
 absl::Status Train() {
   sn::Graph graph("quickstart");
   auto net = nn::Sequential{nn::Linear(16), nn::Relu(), nn::Linear(1)};
-  graph.Function("train", [&](sn::Builder& b) {
+  graph.Function("train", sn::Mode::kTrain, [&](sn::Builder& b) {
     sn::Tensor x = b.Input("x", sn::F32, {4, 2});
     sn::Tensor y = b.Input("y", sn::F32, {4, 1});
     sn::Tensor loss = sn::MseLoss(net(x), y);

@@ -135,9 +135,9 @@ class GptLayer : public nn::Layer {
 };
 
 sn::Graph BuildGraph(const Options& o, int64_t vocabulary) {
-  sn::Graph graph("chargpt", o.seed);
+  sn::Graph graph("chargpt", {.seed = o.seed});
   nn::Module gpt(std::make_shared<GptLayer>(o, vocabulary));
-  graph.Function("train", [&](sn::Builder& b) {
+  graph.Function("train", sn::Mode::kTrain, [&](sn::Builder& b) {
     Tensor x = b.Input("x", sn::I32, {o.batch, o.context});
     Tensor y = b.Input("y", sn::I32, {o.batch, o.context});
     Tensor loss = sn::SoftmaxCrossEntropy(gpt(x), y, sn::Reduction::kMean);

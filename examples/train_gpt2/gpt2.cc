@@ -36,7 +36,7 @@ optim::AdamW Optimizer(const Gpt2Training& training, const Operand& rate) {
 
 void AddTraining(Graph& graph, Gpt2& model, const Gpt2Sizes& sizes, const Gpt2Training& training) {
   const bool whole = training.parts == 1;
-  graph.Function(whole ? "train" : "accumulate", [&](Builder& b) {
+  graph.Function(whole ? "train" : "accumulate", Mode::kTrain, [&](Builder& b) {
     Tensor x = b.Input("x", I32, {training.batch, sizes.context});
     Tensor y = b.Input("y", I32, {training.batch, sizes.context});
     Tensor loss = model.Loss(b, x, y);
@@ -48,7 +48,8 @@ void AddTraining(Graph& graph, Gpt2& model, const Gpt2Sizes& sizes, const Gpt2Tr
     b.Log("loss", loss);
   });
   if (whole) return;
-  graph.Function("update", [&](Builder& b) { Optimizer(training, b.Scalar("lr")).ApplyAccumulated(b); });
+  graph.Function("update", Mode::kTrain,
+                 [&](Builder& b) { Optimizer(training, b.Scalar("lr")).ApplyAccumulated(b); });
 }
 
 }  // namespace
@@ -80,8 +81,7 @@ Tensor Gpt2::Loss(Builder& b, const Tensor& x, const Tensor& y) {
 }
 
 Graph BuildGpt2(const Gpt2Sizes& sizes, const Gpt2Training& training) {
-  Graph graph("gpt2", training.seed);
-  graph.SetPrecision(training.precision);
+  Graph graph("gpt2", {.seed = training.seed, .precision = training.precision});
   Gpt2 model(sizes);
   AddTraining(graph, model, sizes, training);
   graph.Function("eval", Mode::kEval, [&](Builder& b) {

@@ -41,7 +41,7 @@ struct Options {
 constexpr int64_t kStepsPerReading = 10;
 
 void AddTraining(sn::Graph& graph, nn::Module& net, sn::Precision precision, int64_t rows) {
-  graph.Function(examples::FunctionName("train", rows), [&](sn::Builder& b) {
+  graph.Function(examples::FunctionName("train", rows), sn::Mode::kTrain, [&](sn::Builder& b) {
     auto x = b.Input("x", sn::F32, {rows, 1, 28, 28});
     auto y = b.Input("y", sn::I32, {rows});
     auto loss = sn::SoftmaxCrossEntropy(net(x), y, sn::Reduction::kMean);
@@ -55,9 +55,8 @@ void AddTraining(sn::Graph& graph, nn::Module& net, sn::Precision precision, int
 }
 
 sn::Graph BuildGraph(const Options& options, const examples::Digits& data) {
-  sn::Graph graph("lenet", options.seed);
+  sn::Graph graph("lenet", {.seed = options.seed, .precision = options.precision});
   nn::Module net = examples::LeNet();
-  graph.SetPrecision(options.precision);
   for (int64_t rows : examples::BatchSizes(data.train, options.batch)) {
     AddTraining(graph, net, options.precision, rows);
   }

@@ -148,9 +148,8 @@ sn::Tensor Images(sn::Builder& b, const Options& o, const Data& data) {
 //   eval   x, y, w   outputs "correct": the sum of w over the correctly classified images
 absl::StatusOr<sn::Graph> BuildGraph(const Options& o, const Data& data) {
   SINTER_ASSIGN_OR_RETURN(sn::nn::Module net, examples::ResNet(o.net));
-  sn::Graph graph("resnet50", o.seed);
-  graph.SetPrecision(o.precision);
-  graph.Function("train", [&](sn::Builder& b) {
+  sn::Graph graph("resnet50", {.seed = o.seed, .precision = o.precision});
+  graph.Function("train", sn::Mode::kTrain, [&](sn::Builder& b) {
     sn::Tensor y = b.Input("y", sn::I32, {o.batch});
     sn::Tensor loss = sn::SoftmaxCrossEntropy(net(Images(b, o, data)), y, sn::Reduction::kMean);
     std::optional<optim::LossScale> scale;

@@ -20,7 +20,7 @@ absl::Status Run() {
                                          "segment_of", {.prologue = "int now = 0;"});
 
   sn::Graph graph("user_kernel");
-  graph.Function("f", [&](sn::Builder& b) {
+  graph.Function("f", sn::Mode::kTrain, [&](sn::Builder& b) {
     sn::Tensor x = b.Input("x", sn::F32, {2, 3}), row = b.Input("row", sn::F32, {3});
     sn::Tensor loss = sn::Sum(squared_diff({x, row}));  // The row is broadcast, as in NumPy.
     b.Output("loss", loss);

@@ -422,7 +422,6 @@ absl::StatusOr<Plan> CompileModule(mlir::ModuleOp module, const std::string& unn
 
 std::string CompileReport::ToString() const {
   std::string text;
-  for (const std::string& line : warnings) absl::StrAppend(&text, line, "\n");
   double total = 0;
   for (const auto& [stage, ms] : stage_ms) {
     absl::StrAppendFormat(&text, "%-21s %8.2f ms\n", stage, ms);
@@ -453,7 +452,6 @@ absl::StatusOr<Plan> Compile(const Graph& graph, const CompileOptions& options, 
   }
   mlir::OwningOpRef<mlir::ModuleOp> module = graph.state()->module().clone();
   CompileReport ignored;
-  (report ? *report : ignored).warnings = graph.state()->warnings;
   return CompileModule(*module, graph.name(), options, report ? *report : ignored);
 }
 

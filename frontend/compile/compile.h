@@ -119,8 +119,8 @@ struct CompileReport {
       copies;  // A line for each copy between devices or collective: bytes, devices, reason, line.
   // The exchanges between ranks of a mesh; filled without `report` too.
   std::vector<Exchange> exchanges;
-  // First a line for each cast that Graph::SetPrecision inserted: the value, its bytes, the op that reads it,
-  // the user's line; and a line for each matmul or convolution that keeps its type. Then a line for each
+  // First a line for each cast that GraphOptions::precision inserted: the value, its bytes, the op that reads
+  // it, the user's line; and a line for each matmul or convolution that keeps its type. Then a line for each
   // variable that also has a low-precision copy, or why it has none.
   std::vector<std::string> casts;
   // A line for each call: the device, the back end that computes it (docs/generated/passes.md,
@@ -128,9 +128,7 @@ struct CompileReport {
   std::vector<std::string> kernels;
   // The peak of each function and the values alive there; matmuls computed in chunks; recomputed values.
   std::vector<std::string> memory;
-  // A line for each function that is built in Mode::kTrain, perhaps by mistake (see Mode).
-  std::vector<std::string> warnings;
-  std::string ToString() const;  // Warnings, times, then the other lines.
+  std::string ToString() const;  // Times, then the other lines.
 };
 
 // The names that dump_stages accepts: the stages in order, then the generated code as "kernels" (MLIR),

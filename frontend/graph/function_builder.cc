@@ -114,10 +114,6 @@ std::vector<ir::VariableOp> FunctionBuilder::TrainableReads() const {
   return result;
 }
 
-bool FunctionBuilder::OnlySeemsToTrain() const {
-  return trains_layers_ && func_.getBody().getOps<ir::GradientsOp>().empty();
-}
-
 void FunctionBuilder::Finish() {
   if (uses_random_) {
     ir::VariableOp step = graph_.variable_ops.at(kStepVariable);

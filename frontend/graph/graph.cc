@@ -53,8 +53,7 @@ class FunctionBuild {
   bool is_finished_ = false;
 };
 
-// nullopt mode: the default mode, with a warning if the function seems to need the other one.
-void BuildFunction(GraphState& graph, std::string_view name, std::optional<Mode> mode,
+void BuildFunction(GraphState& graph, std::string_view name, Mode mode,
                    const std::function<void(Builder&)>& body, Where where) {
   const std::string key(name), what = absl::StrCat("Function \"", key, "\"");
   if (graph.current) {
@@ -73,16 +72,9 @@ void BuildFunction(GraphState& graph, std::string_view name, std::optional<Mode>
                              "; choose another name"));
     return;
   }
-  FunctionBuild build(graph, key, mode.value_or(Mode::kTrain), where);
+  FunctionBuild build(graph, key, mode, where);
   Builder builder(build.function());
   body(builder);
-  if (!mode && build.function()->OnlySeemsToTrain()) {
-    graph.warnings.push_back(absl::StrCat(
-        LineOf(where), ": ", what,
-        " trains nothing, but is in Mode::kTrain, the default: Dropout drops, and ",
-        "BatchNorm moves its running statistics; Function(name, Mode::kEval, ...) is for predicting and ",
-        "measuring, Mode::kTrain says that this is meant"));
-  }
   build.Finish();
 }
 
@@ -132,15 +124,16 @@ Variable::Variable(GraphState* graph, std::string name, DType dtype, Shape shape
 // Graph
 // ----------------------------------------------------------------------------------------------------
 
-Graph::Graph(std::string_view name, int64_t seed)
-    : state_(std::make_unique<GraphState>(std::string(name), seed)) {}
+Graph::Graph(std::string_view name, const GraphOptions& options)
+    : state_(std::make_unique<GraphState>(std::string(name), options.seed)) {
+  static constexpr DType kElements[] = {DType::kF32, DType::kBf16, DType::kF16};
+  if (options.precision == Precision::kF32) return;
+  mlir::Type element = ElementType(kElements[static_cast<int>(options.precision)], state_->context());
+  state_->module()->setAttr(ir::kPrecisionAttr, mlir::TypeAttr::get(element));
+}
 Graph::~Graph() = default;
 Graph::Graph(Graph&&) noexcept = default;
 Graph& Graph::operator=(Graph&&) noexcept = default;
-
-void Graph::Function(std::string_view name, const std::function<void(Builder&)>& body, Where where) {
-  BuildFunction(*state_, name, std::nullopt, body, where);
-}
 
 void Graph::Function(std::string_view name, Mode mode, const std::function<void(Builder&)>& body,
                      Where where) {
@@ -152,12 +145,6 @@ Variable Graph::Variable(std::string_view name, DType dtype, const Shape& shape,
   if (!state_->CheckVariableName(name, where)) return {};
   if (!state_->FindOrMake(std::string(name), dtype, shape, options, where)) return {};
   return sinter::Variable(state_.get(), std::string(name), dtype, shape);
-}
-
-void Graph::SetPrecision(Precision precision) {
-  static constexpr DType kElements[] = {DType::kF32, DType::kBf16, DType::kF16};
-  mlir::Type element = ElementType(kElements[static_cast<int>(precision)], state_->context());
-  state_->module()->setAttr(ir::kPrecisionAttr, mlir::TypeAttr::get(element));
 }
 
 const std::string& Graph::name() const { return state_->name(); }

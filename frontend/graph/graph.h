@@ -2,7 +2,7 @@
 //
 //   sn::Graph graph("mlp");
 //   auto net = nn::Sequential{nn::Linear(100), nn::Relu(), nn::Linear(10)};
-//   graph.Function("train", [&](sn::Builder& b) {
+//   graph.Function("train", sn::Mode::kTrain, [&](sn::Builder& b) {
 //     auto x = b.Input("x", sn::F32, {32, 784});
 //     auto y = b.Input("y", sn::I32, {32});
 //     auto loss = sn::SoftmaxCrossEntropy(net(x), y, sn::Reduction::kMean);
@@ -71,14 +71,24 @@ class Variable {
   Shape shape_;
 };
 
-// The mode of a function, for layers that behave differently in training. In kTrain, the default, nn::Dropout
-// drops elements, and nn::BatchNorm uses the statistics of its batch and updates its running statistics, even
-// if the function trains nothing. Build functions that predict or measure in kEval. CompileReport::warnings
-// lists functions in kTrain that look like kEval ones.
+// The mode of a function, for layers that behave differently in training. In kTrain nn::Dropout drops
+// elements, and nn::BatchNorm uses the statistics of its batch and updates its running statistics, even if
+// the function trains nothing. Functions that predict or measure are in kEval.
 enum class Mode { kTrain, kEval };
 
-// The type of a graph's matmuls and convolutions, and of the ops between them (see Graph::SetPrecision).
+// The type of a graph's matmuls and convolutions that are written in f32, and of the ops between two of them:
+// pointwise ops, ops that move elements, pools, norms, softmax and dropout. With kBf16 or kF16, products have
+// f32 sums, and softmax and norms compute in f32 internally. The rest stays in f32: variables, their
+// gradients and updates, losses, reductions, inputs and outputs. Matmuls and convolutions with a MathMode
+// other than kIeee stay in f32 too, and so does everything to which the program gives another type. The
+// precision applies to all functions when the graph is compiled; CompileReport::casts has a line for each
+// cast. For kF16 see optim::LossScale.
 enum class Precision { kF32, kBf16, kF16 };
+
+struct GraphOptions {
+  int64_t seed = 0;  // Decides every random initial value and the first random stream.
+  Precision precision = Precision::kF32;
+};
 
 struct LogOptions {
   // The most values kept until the program reads them; after that, the newest value replaces the oldest.
@@ -96,17 +106,14 @@ struct VariableOptions {
 
 class Graph {
  public:
-  // `seed` decides every random initial value and the first random stream.
-  explicit Graph(std::string_view name, int64_t seed = 0);
+  explicit Graph(std::string_view name, const GraphOptions& options = {});
   ~Graph();
   Graph(Graph&&) noexcept;
   Graph& operator=(Graph&&) noexcept;
 
-  // Builds a function, in Mode::kTrain unless `mode` is given. Function names are unique within the graph. If
-  // the body throws, the exception reaches the caller, and the graph is as before the call: without the
-  // function and without the variables that it made.
-  void Function(std::string_view name, const std::function<void(Builder&)>& body,
-                Where where = Where::current());
+  // Builds a function. Function names are unique within the graph. If the body throws, the exception reaches
+  // the caller, and the graph is as before the call: without the function and without the variables that it
+  // made.
   void Function(std::string_view name, Mode mode, const std::function<void(Builder&)>& body,
                 Where where = Where::current());
 
@@ -116,15 +123,6 @@ class Graph {
   // optimiser may not take a name that another owner's variable has.
   sinter::Variable Variable(std::string_view name, DType dtype, const Shape& shape,
                             const VariableOptions& options = {}, Where where = Where::current());
-
-  // Runs matmuls and convolutions that are written in f32 in bf16 or f16, with f32 sums, and with them the
-  // ops between two of them: pointwise ops, ops that move elements, pools, norms, softmax and dropout.
-  // Softmax and norms compute in f32 internally. The rest stays in f32: variables, their gradients and
-  // updates, losses, reductions, inputs and outputs. Matmuls and convolutions with a MathMode other than
-  // kIeee stay in f32 too, and so does everything to which the program gives another type. The precision
-  // applies to all functions when the graph is compiled; CompileReport::casts has a line for each cast. For
-  // kF16 see optim::LossScale.
-  void SetPrecision(Precision precision);
 
   const std::string& name() const;
   // Every variable, in the order of creation.

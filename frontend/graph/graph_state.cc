@@ -230,7 +230,6 @@ void GraphState::PopScope() { scopes_.pop_back(); }
 GraphState::Mark GraphState::Now() const {
   Mark mark{.variables = variables.size(),
             .errors = errors_.size(),
-            .warnings = warnings.size(),
             .scopes = scopes_.size(),
             .functions = function_order.size(),
             .function_names = {},
@@ -258,7 +257,6 @@ void GraphState::GoBackTo(const Mark& mark) {
   }
   variables.resize(mark.variables);
   errors_.resize(mark.errors);
-  warnings.resize(mark.warnings);
   scopes_.resize(mark.scopes);
   optimizers = mark.optimizers;
   (*module_)->setAttrs(mark.attributes);

@@ -85,7 +85,7 @@ class GraphState {
 
   // A snapshot of the state that building a function changes; used to undo a function whose body throws.
   struct Mark {
-    size_t variables, errors, warnings, scopes, functions;
+    size_t variables, errors, scopes, functions;
     std::set<std::string> function_names;  // Includes the functions of kernels' gradients.
     std::vector<OptimizerRecord> optimizers;
     mlir::DictionaryAttr attributes;
@@ -96,7 +96,6 @@ class GraphState {
   std::vector<Variable> variables;
   std::map<std::string, VariableOwner> owners;  // Keyed by variable name.
   std::vector<OptimizerRecord> optimizers;      // In the order of their first use.
-  std::vector<std::string> warnings;            // For CompileReport.
   std::map<std::string, ir::VariableOp> variable_ops;
   std::map<std::string, std::unique_ptr<FunctionBuilder>> functions;
   std::vector<std::string> function_order;
@@ -178,10 +177,6 @@ class FunctionBuilder {
   GraphState& graph() { return graph_; }
   const std::string& name() const { return name_; }
   Mode mode() const { return mode_; }
-  // Marks that a layer computes as in training because of the mode.
-  void set_trains_layers() { trains_layers_ = true; }
-  // True if a layer computes as in training, but the function trains nothing.
-  bool OnlySeemsToTrain() const;
   // For handles: points to the function; null after its destruction.
   const std::shared_ptr<FunctionBuilder*>& cell() const { return cell_; }
   mlir::OpBuilder& builder() { return builder_; }
@@ -216,7 +211,6 @@ class FunctionBuilder {
   std::vector<ir::VariableOp> assigned_;  // In the order of the first assignment.
   llvm::DenseSet<ir::VariableOp> was_assigned_;
   bool uses_random_ = false;
-  bool trains_layers_ = false;
   std::shared_ptr<FunctionBuilder*> cell_ = std::make_shared<FunctionBuilder*>(this);
 };
 

@@ -137,11 +137,7 @@ void Layer::WriteState(const Tensor& x, const Variable& variable, const Tensor& 
   Builder(x.function()).Assign(variable, value, where);
 }
 
-Mode Layer::ModeOf(const Tensor& x) {
-  const Mode mode = x.function()->mode();
-  if (mode == Mode::kTrain) x.function()->set_trains_layers();
-  return mode;
-}
+Mode Layer::ModeOf(const Tensor& x) { return x.function()->mode(); }
 
 Tensor Layer::Fail(const Tensor& x, Where where, std::string_view message) const {
   x.function()->graph().Error(where, absl::StrCat("of ", x.ToString()), message);

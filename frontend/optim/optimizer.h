@@ -35,8 +35,8 @@
 // the same optimiser. Accumulate uses only the name and the loss scale of the optimiser's fields. k equal
 // parts with mean losses give the result of the whole batch.
 //
-//   graph.Function("accumulate", [&](Builder& b) { ...; optim::AdamW{}.Accumulate(loss); });
-//   graph.Function("update", [&](Builder& b) {
+//   graph.Function("accumulate", Mode::kTrain, [&](Builder& b) { ...; optim::AdamW{}.Accumulate(loss); });
+//   graph.Function("update", Mode::kTrain, [&](Builder& b) {
 //     optim::AdamW{.learning_rate = b.Scalar("lr")}.ApplyAccumulated(b);
 //   });
 //
@@ -67,7 +67,7 @@ namespace sinter::optim {
 // parameters nor the optimiser's state, and the scale is halved, down to 1. After `double_after` good steps
 // in a row the scale is doubled, up to 2^24. All of this runs on the device.
 //
-//   graph.SetPrecision(sn::Precision::kF16);
+//   sn::Graph graph("net", {.precision = sn::Precision::kF16});
 //   optim::Adam{.loss_scale = optim::LossScale{}}.Minimize(loss);
 //
 // The scale is the variable "<name>/loss_scale"; "<name>/good_steps" counts good steps. Variables that the

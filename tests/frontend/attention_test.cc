@@ -19,8 +19,7 @@ constexpr int64_t kBatch = 2, kPositions = 1024, kHeads = 4, kWidth = 16;
 
 // A graph with attention alone ("infer") and with the gradient of mean(attention(x w)^2) ("gradient").
 Graph SelfAttention(Precision precision) {
-  Graph graph("attention");
-  graph.SetPrecision(precision);
+  Graph graph("attention", {.precision = precision});
   const auto attention = [](Builder& b, const char* name) {
     const int64_t features = kHeads * kWidth;
     Tensor x = b.Input("x", F32, {kBatch, kPositions, features});
@@ -28,8 +27,8 @@ Graph SelfAttention(Precision precision) {
     Tensor qkv = MatMul(Reshape(x, {kBatch * kPositions, features}), w);
     return std::pair(Attention(Reshape(qkv, {kBatch, kPositions, 3, kHeads, kWidth}), {.causal = true}), w);
   };
-  graph.Function("infer", [&](Builder& b) { b.Output("y", attention(b, "w").first); });
-  graph.Function("gradient", [&](Builder& b) {
+  graph.Function("infer", Mode::kTrain, [&](Builder& b) { b.Output("y", attention(b, "w").first); });
+  graph.Function("gradient", Mode::kTrain, [&](Builder& b) {
     const auto [y, w] = attention(b, "trained");
     b.Output("g", Gradients(Mean(Square(y)), {w})[0]);
   });
@@ -106,7 +105,7 @@ TEST_F(AttentionOnGpuTest, SaysWhyItIsDecomposed) {
 // The second of two positions sees both; the first sees itself.
 TEST(AttentionTest, IsTheSoftmaxOfItsScoresTimesTheValues) {
   Graph graph("g");
-  graph.Function("f", [](Builder& b) {
+  graph.Function("f", Mode::kTrain, [](Builder& b) {
     Tensor qkv = b.Input("qkv", F32, {1, 2, 3, 1, 1});
     b.Output("causal", Attention(qkv, {.causal = true, .scale = 2.0}));
     std::vector<Tensor> parts;

@@ -47,9 +47,8 @@ constexpr int64_t kIgnored = 7;
 
 // The loss of logits x w^T + bias, and its gradients.
 Graph Loss(Precision precision, Reduction reduction, std::optional<int64_t> ignored) {
-  Graph graph("loss");
-  graph.SetPrecision(precision);
-  graph.Function("train", [&](Builder& b) {
+  Graph graph("loss", {.precision = precision});
+  graph.Function("train", Mode::kTrain, [&](Builder& b) {
     Tensor x = b.Input("x", F32, {kRows, kWidth}), w = b.Input("w", F32, {kClasses, kWidth});
     Tensor bias = b.Input("bias", F32, {kClasses}), y = b.Input("y", I32, {kRows});
     Tensor logits = MatMul(x, w, {.transpose_b = true}) + bias;
@@ -158,10 +157,10 @@ constexpr int kLayers = 6;
 
 // A chain of linear layers: a GELU's result can be recomputed from its operand.
 Graph Chain() {
-  Graph graph("chain", /*seed=*/3);
+  Graph graph("chain", {.seed = 3});
   std::vector<nn::Module> layers;
   for (int i = 0; i < kLayers; ++i) layers.push_back(nn::Linear(kHidden).Named(absl::StrCat("layer", i)));
-  graph.Function("train", [&](Builder& b) {
+  graph.Function("train", Mode::kTrain, [&](Builder& b) {
     Tensor x = b.Input("x", F32, {kBatch, kHidden}), y = x;
     for (nn::Module& layer : layers) y = GeluTanh(layer(y));
     Tensor loss = Mean(Square(y - x));
@@ -253,7 +252,7 @@ TEST_F(MemoryLimitTest, RefusesPlansThatReuseNoMemory) {
 // Two independent chains.
 TEST_F(MemoryLimitTest, WithoutOneASmallArenaOfAGpuOrdersNoSteps) {
   Graph graph("chains");
-  graph.Function("f", [&](Builder& b) {
+  graph.Function("f", Mode::kTrain, [&](Builder& b) {
     Tensor x = b.Input("x", F32, {64, 64});
     for (const char* name : {"y", "z"}) {
       Tensor w = b.Input(absl::StrCat("w", name), F32, {64, 64});

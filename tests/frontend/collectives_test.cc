@@ -48,7 +48,7 @@ std::vector<std::vector<float>> Received(const std::function<Device(int)>& at,
                                          const std::vector<Shape>& shapes, const Exchange& exchange) {
   Graph graph("g");
   size_t results = 0;
-  graph.Function("f", [&](Builder& b) {
+  graph.Function("f", Mode::kTrain, [&](Builder& b) {
     std::vector<Tensor> tensors;
     for (size_t i = 0; i < shapes.size(); ++i) {
       DeviceScope on(b, at(static_cast<int>(i)));
@@ -72,7 +72,7 @@ TEST_P(CollectivesTest, SumsOfOnesAreOnEveryDevice) {
   if (!Has(2)) GTEST_SKIP() << Lacks(2);
   for (int devices = 2; devices <= 4 && Has(devices); ++devices) {
     Graph graph("g");
-    graph.Function("f", [&](Builder& b) {
+    graph.Function("f", Mode::kTrain, [&](Builder& b) {
       std::vector<Tensor> data;
       for (int i = 0; i < devices; ++i) {
         DeviceScope on(b, At(i));
@@ -102,7 +102,7 @@ TEST_P(CollectivesTest, SumsOfOnesAreOnEveryDevice) {
 TEST_P(CollectivesTest, RowsGoToTheirDevices) {
   if (!Has(2)) GTEST_SKIP() << Lacks(2);
   Graph graph("g");
-  graph.Function("f", [&](Builder& b) {
+  graph.Function("f", Mode::kTrain, [&](Builder& b) {
     Tensor x = b.Input("x", F32, {4, 5});
     std::vector<Tensor> parts;
     for (int i = 0; i < 2; ++i) {
@@ -181,7 +181,7 @@ TEST_P(CollectivesTest, BlocksTravelAroundARing) {
 std::vector<std::vector<float>> GradientsOf(const std::function<Device(int)>& at, const Shape& shape,
                                             bool of_last, const Exchange& exchange) {
   Graph graph("g");
-  graph.Function("f", [&](Builder& b) {
+  graph.Function("f", Mode::kTrain, [&](Builder& b) {
     std::vector<Tensor> tensors;
     for (int i = 0; i < 2; ++i) {
       DeviceScope on(b, at(i));
@@ -246,7 +246,7 @@ constexpr int64_t kRows = 8, kIn = 6, kHidden = 5, kOut = 3;
 // Four devices: the batch is split in halves. For each half the first layer is on one device, the second on
 // the next.
 Graph TwoByTwo(const std::function<Device(int)>& at, int copies) {
-  Graph graph("hybrid", /*seed=*/4);
+  Graph graph("hybrid", {.seed = 4});
   std::vector<std::vector<Variable>> weights(static_cast<size_t>(copies));
   for (int c = 0; c < copies; ++c) {
     const auto add = [&](const char* name, const Shape& shape, int device) {
@@ -257,7 +257,7 @@ Graph TwoByTwo(const std::function<Device(int)>& at, int copies) {
     add("first", {kIn, kHidden}, 2 * c);
     add("second", {kHidden, kOut}, 2 * c + 1);
   }
-  graph.Function("start", [&](Builder& b) {
+  graph.Function("start", Mode::kTrain, [&](Builder& b) {
     for (size_t layer = 0; copies > 1 && layer < 2; ++layer) {
       const int stage = static_cast<int>(layer);
       std::vector<Tensor> same = Broadcast(b.Read(weights[0][layer]), {at(stage), at(2 + stage)});
@@ -265,7 +265,7 @@ Graph TwoByTwo(const std::function<Device(int)>& at, int copies) {
     }
     b.Output("done", b.Ones(F32, {}));
   });
-  graph.Function("train", [&](Builder& b) {
+  graph.Function("train", Mode::kTrain, [&](Builder& b) {
     std::vector<Tensor> losses;
     std::vector<std::vector<Tensor>> gradients(2);  // By layer, then by copy.
     Tensor x = b.Input("x", F32, {kRows, kIn}), y = b.Input("y", F32, {kRows, kOut});
@@ -327,9 +327,9 @@ TEST_P(CollectivesTest, ABatchIsSharedWhereverItsRowsBegin) {
   const HostTensor y = *HostTensor::FromVector<int32_t>({6}, {0, 1, 2, 3, 0, 1});
   std::vector<std::vector<float>> losses;
   for (int devices : {1, 2}) {
-    Graph graph("net", /*seed=*/2);
+    Graph graph("net", {.seed = 2});
     nn::Module model = nn::Sequential{nn::Linear(16), nn::Relu(), nn::Linear(4)};
-    graph.Function("train", [&](Builder& b) {
+    graph.Function("train", Mode::kTrain, [&](Builder& b) {
       Tensor loss = SoftmaxCrossEntropy(model(b.Input("x", F32, {6, 3})), b.Input("y", I32, {6}));
       optim::Sgd{.learning_rate = 0.5}.Minimize(loss);
       b.Output("loss", loss);
@@ -351,7 +351,7 @@ INSTANTIATE_TEST_SUITE_P(On, CollectivesTest, ::testing::Values(DeviceKind::kCpu
 // Returns the compiler's message for a function; it contains the line of the call.
 std::string ErrorOf(const std::function<void(Builder&)>& body) {
   Graph graph("g");
-  graph.Function("f", body);
+  graph.Function("f", Mode::kTrain, body);
   absl::StatusOr<Plan> plan = Compile(graph);
   EXPECT_FALSE(plan.ok());
   EXPECT_THAT(std::string(plan.status().message()), HasSubstr("collectives_test.cc:"));

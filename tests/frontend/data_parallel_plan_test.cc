@@ -35,9 +35,8 @@ using BuildForBatch = std::function<Graph(int64_t batch)>;
 Graph ResNet(int64_t batch) {
   absl::StatusOr<nn::Module> net = examples::ResNet({.layers = 14, .width = 16, .classes = 10});
   SINTER_CHECK(net.ok()) << net.status();
-  Graph graph("resnet");
-  graph.SetPrecision(Precision::kBf16);
-  graph.Function("train", [&](Builder& b) {
+  Graph graph("resnet", {.precision = Precision::kBf16});
+  graph.Function("train", Mode::kTrain, [&](Builder& b) {
     Tensor x = b.Input("x", F32, {batch, 3, 32, 32}), y = b.Input("y", I32, {batch});
     Tensor loss = SoftmaxCrossEntropy((*net)(x), y);
     optim::Momentum{.learning_rate = 0.1}.Minimize(loss);
@@ -56,9 +55,8 @@ Graph Transformer(int64_t batch) {
   }
   layers.insert(layers.end(), {nn::LayerNorm(), nn::Linear(kVocabulary)});
   nn::Module model = nn::Sequential(layers);
-  Graph graph("transformer");
-  graph.SetPrecision(Precision::kBf16);
-  graph.Function("train", [&](Builder& b) {
+  Graph graph("transformer", {.precision = Precision::kBf16});
+  graph.Function("train", Mode::kTrain, [&](Builder& b) {
     Tensor x = b.Input("x", I32, {batch, kContext}), y = b.Input("y", I32, {batch, kContext});
     Tensor loss = SoftmaxCrossEntropy(Reshape(model(x), {-1, kVocabulary}), Flatten(y, 0));
     optim::AdamW{.learning_rate = 0.001}.Minimize(loss);

@@ -18,11 +18,11 @@ constexpr int64_t kProcessRows = 14, kProcessClasses = 4;
 constexpr int kDevices = 4, kProcessSteps = 4;
 
 Graph BuildForProcesses() {
-  Graph graph("net", /*seed=*/3);
+  Graph graph("net", {.seed = 3});
   nn::Module model = nn::Sequential{
       nn::Conv2d(4, 3),           nn::BatchNorm(), nn::Relu(), nn::Flatten(), nn::Linear(8), nn::Tanh(),
       nn::Linear(kProcessClasses)};
-  graph.Function("train", [&](Builder& b) {
+  graph.Function("train", Mode::kTrain, [&](Builder& b) {
     Tensor x = b.Input("x", F32, {kProcessRows, 1, 6, 6}), y = b.Input("y", I32, {kProcessRows});
     Tensor loss = SoftmaxCrossEntropy(model(x), y);
     optim::Adam{.learning_rate = b.Scalar("lr")}.Minimize(loss);
@@ -127,7 +127,8 @@ TEST_F(DataParallelProcessesTest, ARankMayGiveItsRowsAlone) {
 // Three rows on four devices: the last rank has no rows.
 TEST_F(DataParallelProcessesTest, ARankWithoutRowsGivesNone) {
   Graph graph("sum");
-  graph.Function("f", [](Builder& b) { b.Output("sum", Sum(Square(b.Input("x", F32, {3, 2})))); });
+  graph.Function("f", Mode::kTrain,
+                 [](Builder& b) { b.Output("sum", Sum(Square(b.Input("x", F32, {3, 2})))); });
   DataParallel parallel{.even = false};
   for (int d = 0; d < kDevices; ++d) parallel.devices.push_back(Device::Cpu(d));
   absl::StatusOr<Plan> plan = Compile(graph, {.data_parallel = parallel});

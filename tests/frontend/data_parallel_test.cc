@@ -33,14 +33,14 @@ struct Net {
 
 // A training function and an evaluation that counts correct results, for images of 6 x 6 and four classes.
 Graph Build(const Net& net) {
-  Graph graph("net", /*seed=*/5);
+  Graph graph("net", {.seed = 5});
   std::vector<nn::Module> layers = {nn::Conv2d(6, 3)};
   if (net.batch_norm) layers.push_back(nn::BatchNorm());
   layers.insert(layers.end(), {nn::Relu(), nn::MaxPool(2), nn::Flatten(), nn::Linear(8), nn::Relu()});
   if (net.dropout > 0) layers.push_back(nn::Dropout(net.dropout));
   layers.push_back(nn::Linear(kClasses));
   nn::Module model = nn::Sequential(layers);
-  graph.Function("train", [&](Builder& b) {
+  graph.Function("train", Mode::kTrain, [&](Builder& b) {
     Tensor x = b.Input("x", F32, {net.rows, 1, 6, 6}), y = b.Input("y", I32, {net.rows});
     Tensor loss = SoftmaxCrossEntropy(model(x), y);
     net.minimize(loss, b.Scalar("lr"));
@@ -168,8 +168,8 @@ TEST(DataParallelTest, EveryOptimizerIsTheSame) {
 
 // Both gradients are added before the exchange.
 TEST(DataParallelTest, AWeightThatIsReadTwiceIsTheSame) {
-  Graph graph("tied", /*seed=*/3);
-  graph.Function("train", [](Builder& b) {
+  Graph graph("tied", {.seed = 3});
+  graph.Function("train", Mode::kTrain, [](Builder& b) {
     Tensor x = Reshape(b.Input("x", F32, {12, 1, 6, 6}), {12, 36});
     Tensor w = b.Read(b.MakeVariable("w", F32, {36, 36}, {.init = nn::Normal(0.1).Resolve(0, 0)}));
     Tensor logits = MatMul(Relu(MatMul(x, w)), w);
@@ -280,7 +280,7 @@ TEST(DataParallelTest, TheReportListsWhatTravels) {
 // An op that needs the whole batch receives the whole batch.
 TEST(DataParallelTest, AnInputThatEveryDeviceReadsIsGivenWhole) {
   Graph graph("g");
-  graph.Function("f", [](Builder& b) {
+  graph.Function("f", Mode::kTrain, [](Builder& b) {
     Tensor x = b.Input("x", F32, {4, 6});
     b.Output("product", MatMul(x, Transpose(x, {1, 0})));
   });
@@ -304,7 +304,7 @@ TEST(DataParallelTest, WhatCannotBeSharedIsRefusedWithTheUsersLine) {
   EXPECT_THAT(ErrorOf(Build({.rows = 10, .batch_norm = true}), {.devices = Cpus(4), .even = false}),
               AllOf(HasSubstr("data_parallel_test.cc:"), HasSubstr("BatchStatistics::kSynchronized")));
   Graph placed("placed");
-  placed.Function("f", [](Builder& b) {
+  placed.Function("f", Mode::kTrain, [](Builder& b) {
     DeviceScope scope(b, Device::Cpu(1));
     b.Output("y", Relu(b.Input("x", F32, {4})));
   });
@@ -318,7 +318,7 @@ TEST(DataParallelTest, WhatCannotBeSharedIsRefusedWithTheUsersLine) {
 // The second device of each rank stays unused.
 TEST(DataParallelTest, RanksKeepTheirDevicesIfNothingRunsOnSomeOfThem) {
   Graph graph("unread");
-  graph.Function("f", [](Builder& b) {
+  graph.Function("f", Mode::kTrain, [](Builder& b) {
     Tensor x = b.Input("x", F32, {4, 6});
     {
       DeviceScope first(b, Device::Cpu(0));

@@ -93,7 +93,7 @@ TEST(DiagnosticsTest, TypesAreWrittenAsTheBuilderWritesThem) {
 
 Graph TwoByTwo() {
   Graph graph("g");
-  graph.Function("f", [](Builder& b) { b.Output("y", b.Input("x", F32, {2, 2}) + 1.0); });
+  graph.Function("f", Mode::kTrain, [](Builder& b) { b.Output("y", b.Input("x", F32, {2, 2}) + 1.0); });
   return graph;
 }
 

@@ -63,7 +63,7 @@ const ElementwiseKernel& SquaredDiff() {
 
 TEST_F(ElementwiseKernelTest, EqualsTheGraphOfPrimitiveOps) {
   Graph graph("g");
-  graph.Function("f", [](Builder& b) {
+  graph.Function("f", Mode::kTrain, [](Builder& b) {
     Tensor x = b.Input("x", F32, {100, 33}), y = b.Input("y", F32, {100, 33});
     Tensor d = x - y;
     b.Output("user", SquaredDiff()({x, y}));
@@ -81,7 +81,7 @@ TEST_F(ElementwiseKernelTest, BroadcastsInputsAndTakesNumbers) {
   ElementwiseKernel kernel("T x, T row, T scale, int32 shift", "T z", "z = scale * (x + row) + shift",
                            "affine");
   Graph graph("g");
-  graph.Function("f", [&](Builder& b) {
+  graph.Function("f", Mode::kTrain, [&](Builder& b) {
     Tensor z = kernel({b.Input("x", F32, {2, 1}), b.Input("row", F32, {3}), 10.0, 5.0});
     EXPECT_EQ(z.shape(), (Shape{2, 3}));
     EXPECT_EQ(z.dtype(), F32);
@@ -99,7 +99,7 @@ TEST_F(ElementwiseKernelTest, MixesElementTypes) {
                            "T sum = x + y; z = on ? sum * k : 0; half = sum / 2; wide = 4000000000 + k;",
                            "mixed");
   Graph graph("g");
-  graph.Function("f", [&](Builder& b) {
+  graph.Function("f", Mode::kTrain, [&](Builder& b) {
     std::vector<Tensor> all =
         kernel.All({Cast(b.Input("x", F32, {3}), F16), Cast(b.Input("y", F32, {3}), BF16),
                     b.Input("k", I8, {3}), b.Input("on", I1, {3})});
@@ -148,7 +148,7 @@ TEST_F(ElementwiseKernelTest, GathersRawArraysWithStateBetweenIterations) {
   const std::vector<float> a = Ramp(30001, 0, 1), b = Ramp(1999, -500, 0.5f), c = Ramp(54321, 7, -0.25f);
   const int64_t total = static_cast<int64_t>(a.size() + b.size() + c.size());
   Graph graph("g");
-  graph.Function("f", [&](Builder& builder) {
+  graph.Function("f", Mode::kTrain, [&](Builder& builder) {
     Tensor half = Cast(builder.Input("b", F32, {1999}), F16);
     builder.Output("dst", gather({builder.Input("a", F32, {30001}), half, builder.Input("c", F32, {54321}),
                                   builder.Input("info", I32, {3})},
@@ -175,7 +175,7 @@ TEST_F(ElementwiseKernelTest, KnowsNumberSizeTypesAndHelperFunctions) {
                            "z = twice(x[n - 1 - i]) + T(x.size()); at = i + _ind.size()",
                            "names", {.preamble = "__device__ float twice(float x) { return 2 * x; }"});
   Graph graph("g");
-  graph.Function("f", [&](Builder& b) {
+  graph.Function("f", Mode::kTrain, [&](Builder& b) {
     std::vector<Tensor> all = kernel.All({b.Input("x", F32, {4})}, {.size = 3});
     EXPECT_EQ(all[0].shape(), Shape{3});
     b.Output("z", all[0]);
@@ -192,7 +192,7 @@ TEST_F(ElementwiseKernelTest, KnowsNumberSizeTypesAndHelperFunctions) {
 TEST_F(ElementwiseKernelTest, MayHaveNoTensorAndNoElements) {
   ElementwiseKernel count("", "int32 z", "z = i * i", "count");
   Graph graph("g");
-  graph.Function("f", [&](Builder& b) {
+  graph.Function("f", Mode::kTrain, [&](Builder& b) {
     b.Output("z", count({}, {.size = 5, .builder = &b}));
     b.Output("none", SquaredDiff()({b.Input("x", F32, {0, 3}), 1.0}));
   });
@@ -214,7 +214,7 @@ TEST_F(ElementwiseKernelTest, GradientAgreesWithFiniteDifferences) {
                                      Tensor()};
                            }});
   Graph graph("g");
-  graph.Function("f", [&](Builder& b) {
+  graph.Function("f", Mode::kTrain, [&](Builder& b) {
     Tensor x = b.Input("x", F64, {3}), table = b.Input("table", F64, {4});
     Tensor at = b.Constant(*HostTensor::FromVector<int32_t>({3}, {2, 0, 2}));
     std::vector<Tensor> all = kernel.All({x, table, at});
@@ -254,7 +254,7 @@ TEST_F(ElementwiseKernelTest, GradientAgreesWithFiniteDifferences) {
 TEST_F(ElementwiseKernelTest, RunsOnTheDeviceOfItsInputs) {
   if (TestDevice().is_gpu()) GTEST_SKIP() << "uses two CPU devices";
   Graph graph("g");
-  graph.Function("f", [&](Builder& b) {
+  graph.Function("f", Mode::kTrain, [&](Builder& b) {
     Tensor x = Copy(b.Input("x", F32, {4}), Device::Cpu(1));
     Tensor z = SquaredDiff()({x, 1.0});
     EXPECT_EQ(z.device(), Device::Cpu(1));
@@ -268,7 +268,7 @@ TEST_F(ElementwiseKernelTest, BecomesVectorCode) {
   if (TestDevice().is_gpu()) GTEST_SKIP() << "of the CPU's code";
   ElementwiseKernel kernel("T x, T y", "T z", "z = exp(x) * (x - y)", "weigh");
   Graph graph("g");
-  graph.Function("f", [&](Builder& b) {
+  graph.Function("f", Mode::kTrain, [&](Builder& b) {
     b.Output("z", kernel({b.Input("x", F32, {1000}), b.Input("y", F32, {1000})}));
   });
   CompileReport report;
@@ -286,7 +286,7 @@ TEST_F(ElementwiseKernelTest, BecomesVectorCode) {
 TEST_F(ElementwiseKernelTest, PlansAreTheSameBytes) {
   auto build = [] {
     Graph graph("g");
-    graph.Function("f", [](Builder& b) {
+    graph.Function("f", Mode::kTrain, [](Builder& b) {
       Tensor x = b.Input("x", F32, {8});
       b.Output("z", SquaredDiff()({x, 1.0}) + SquaredDiff()({x, 2.0}));
     });
@@ -303,7 +303,7 @@ std::string ErrorOfBody(const std::string& body, const CompileOptions& options,
                         ElementwiseOptions more = {}) {
   ElementwiseKernel kernel("T x", "T z", body, "bad", std::move(more));
   Graph graph("g");
-  graph.Function("f", [&](Builder& b) { b.Output("z", kernel({b.Input("x", F32, {4})})); });
+  graph.Function("f", Mode::kTrain, [&](Builder& b) { b.Output("z", kernel({b.Input("x", F32, {4})})); });
   absl::Status status = Compile(graph, options).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
   return std::string(status.message());
@@ -356,7 +356,7 @@ TEST_F(ElementwiseKernelTest, CompilesForGpus) {
       "everything",
       {.preamble = "__device__ float scale(float x) { return sqrtf(x); }", .prologue = "int64_t id = 0;"});
   Graph graph("g");
-  graph.Function("f", [&](Builder& b) {
+  graph.Function("f", Mode::kTrain, [&](Builder& b) {
     Tensor x = b.Input("x", F32, {2, 5});
     std::vector<Tensor> all =
         kernel.All({x, Cast(x, F16), Cast(x, BF16), Cast(x, F16), b.Input("k", I32, {5})});
@@ -375,7 +375,7 @@ TEST_F(ElementwiseKernelTest, CompilesForGpus) {
 TEST_F(ElementwiseKernelTest, WithoutAGradientDifferentiatingNamesTheLine) {
   ElementwiseKernel twice("T x", "T z", "z = 2 * x", "twice");
   Graph graph("g");
-  graph.Function("f", [&](Builder& b) {
+  graph.Function("f", Mode::kTrain, [&](Builder& b) {
     Tensor x = b.Input("x", F32, {4});
     b.Output("dx", Gradients(Sum(twice({x})), {x})[0]);
   });
@@ -393,7 +393,7 @@ TEST_F(ElementwiseKernelTest, WithoutAGradientDifferentiatingNamesTheLine) {
 
 std::string ErrorOf(const std::function<void(Builder&, Tensor x)>& build) {
   Graph graph("g");
-  graph.Function("f", [&](Builder& b) { build(b, b.Input("x", F32, {4})); });
+  graph.Function("f", Mode::kTrain, [&](Builder& b) { build(b, b.Input("x", F32, {4})); });
   EXPECT_THAT(std::string(graph.status().message()), HasSubstr("elementwise_kernel_test.cc:"));
   return std::string(graph.status().message());
 }

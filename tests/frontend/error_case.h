@@ -29,7 +29,7 @@ inline std::string ErrorCaseName(const ::testing::TestParamInfo<ErrorCase>& info
 // Returns a case whose mistake is inside one function.
 inline ErrorCase In(std::string name, const std::function<void(Builder&)>& body,
                     std::vector<std::string> says) {
-  return {std::move(name), [body](Graph& g) { g.Function("f", body); }, std::move(says)};
+  return {std::move(name), [body](Graph& g) { g.Function("f", Mode::kTrain, body); }, std::move(says)};
 }
 
 // Returns a new input.

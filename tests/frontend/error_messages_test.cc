@@ -230,14 +230,16 @@ std::vector<ErrorCase> ProgramCases() {
       In("IotaBool", [](Builder& b) { b.Iota(I1, {3}); }, {"not in i1"}),
       {"FunctionTwice",
        [](Graph& g) {
-         g.Function("f", [](Builder&) {});
-         g.Function("f", [](Builder&) {});
+         g.Function("f", Mode::kTrain, [](Builder&) {});
+         g.Function("f", Mode::kTrain, [](Builder&) {});
        },
        {"Function \"f\" exists already"}},
       {"FunctionInFunction",
-       [](Graph& g) { g.Function("f", [&](Builder&) { g.Function("h", [](Builder&) {}); }); },
+       [](Graph& g) {
+         g.Function("f", Mode::kTrain, [&](Builder&) { g.Function("h", Mode::kTrain, [](Builder&) {}); });
+       },
        {"Function \"h\" is built inside \"f\""}},
-      {"FunctionNoName", [](Graph& g) { g.Function("", [](Builder&) {}); }, {"has no name"}},
+      {"FunctionNoName", [](Graph& g) { g.Function("", Mode::kTrain, [](Builder&) {}); }, {"has no name"}},
       {"VariableType",
        [](Graph& g) {
          g.Variable("v", F32, {2});
@@ -251,15 +253,15 @@ std::vector<ErrorCase> ProgramCases() {
       {"FinishedFunction",
        [](Graph& g) {
          Tensor kept;
-         g.Function("f", [&](Builder& b) { kept = X(b); });
-         g.Function("h", [&](Builder&) { Exp(kept); });
+         g.Function("f", Mode::kTrain, [&](Builder& b) { kept = X(b); });
+         g.Function("h", Mode::kTrain, [&](Builder&) { Exp(kept); });
        },
        {"the function \"f\", which is finished"}},
       {"TwoFunctions",
        [](Graph& g) {
          Tensor kept;
-         g.Function("f", [&](Builder& b) { kept = X(b); });
-         g.Function("h", [&](Builder& b) { X(b) + kept; });
+         g.Function("f", Mode::kTrain, [&](Builder& b) { kept = X(b); });
+         g.Function("h", Mode::kTrain, [&](Builder& b) { X(b) + kept; });
        },
        {"Add(f32[2,3], f32[2,3]) takes a tensor of the function \"f\", which is finished"}},
       {"OtherGraphsModule",
@@ -268,8 +270,8 @@ std::vector<ErrorCase> ProgramCases() {
          nn::Linear linear(2);
          const std::string name = "f" + std::to_string(other.variables().size());
          linear.Named(name);
-         other.Function(name, [&](Builder& b) { linear(X(b)); });
-         g.Function("f", [&](Builder& b) { linear(X(b)); });
+         other.Function(name, Mode::kTrain, [&](Builder& b) { linear(X(b)); });
+         g.Function("f", Mode::kTrain, [&](Builder& b) { linear(X(b)); });
        },
        {"parameters in another graph"}},
   };
@@ -315,7 +317,7 @@ INSTANTIATE_TEST_SUITE_P(Placement, ErrorMessageTest, ::testing::ValuesIn(Placem
 
 TEST(ErrorsTest, IndependentErrorsComeTogetherAndFollowUpsDoNot) {
   Graph graph("g");
-  graph.Function("f", [](Builder& b) {
+  graph.Function("f", Mode::kTrain, [](Builder& b) {
     Tensor broken = X(b, {2, 3}) + X(b, {2, 4});
     Tensor follows = Exp(broken) * 2.0;  // No message: its operand failed already.
     b.Output("y", Relu(follows));
@@ -329,7 +331,7 @@ TEST(ErrorsTest, IndependentErrorsComeTogetherAndFollowUpsDoNot) {
 TEST(ErrorsTest, LineIsThatOfTheCall) {
   Graph graph("g");
   int line = 0;
-  graph.Function("f", [&](Builder& b) {
+  graph.Function("f", Mode::kTrain, [&](Builder& b) {
     Tensor x = X(b, {2, 3}), y = X(b, {2, 4});
     line = __LINE__ + 1;
     x* y;
@@ -345,7 +347,7 @@ TEST(ErrorsTest, EmptyGraph) {
 
 TEST(ErrorsTest, UnknownStageAndTarget) {
   Graph graph("g");
-  graph.Function("f", [](Builder& b) { b.Output("y", X(b) + 1.0); });
+  graph.Function("f", Mode::kTrain, [](Builder& b) { b.Output("y", X(b) + 1.0); });
   EXPECT_THAT(std::string(Compile(graph, {.dump_stages = {"fuze"}}).status().message()),
               AllOf(HasSubstr("\"fuze\""), HasSubstr("fuse")));
   // A name that the stage had in an earlier version.

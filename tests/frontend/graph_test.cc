@@ -23,7 +23,7 @@ using ::testing::Pointwise;
 
 TEST(GraphTest, RunsArithmeticWithBroadcasts) {
   Graph graph("g");
-  graph.Function("f", [](Builder& b) {
+  graph.Function("f", Mode::kTrain, [](Builder& b) {
     Tensor x = b.Input("x", F32, {2, 3}), row = b.Input("row", F32, {3});
     b.Output("y", 2.0 * x + row - 1.0);
   });
@@ -35,7 +35,7 @@ TEST(GraphTest, RunsArithmeticWithBroadcasts) {
 
 TEST(GraphTest, SoftplusIsStableEverywhere) {
   Graph graph("g");
-  graph.Function("f", [](Builder& b) {
+  graph.Function("f", Mode::kTrain, [](Builder& b) {
     Tensor x = b.Input("x", F32, {5});
     b.Output("y", Maximum(x, 0.0) + Log1p(Exp(-Abs(x))));
   });
@@ -48,7 +48,7 @@ TEST(GraphTest, SoftplusIsStableEverywhere) {
 // The relative error is that of exp and log1p, until exp(-x) is no longer a normal number.
 TEST(GraphTest, LogSigmoidKeepsItsDigitsEverywhere) {
   Graph graph("g");
-  graph.Function("f", [](Builder& b) {
+  graph.Function("f", Mode::kTrain, [](Builder& b) {
     Tensor x = b.Input("x", F32, {9});
     Tensor y = LogSigmoid(x);
     b.Output("y", y);
@@ -77,7 +77,7 @@ TEST(GraphTest, LogSigmoidKeepsItsDigitsEverywhere) {
     }
     EXPECT_NEAR(slope[i], dx[i], 1e-6 * dx[i]) << i;
   }
-  graph.Function("g", [](Builder& b) { LogSigmoid(b.Input("x", I32, {2})); });
+  graph.Function("g", Mode::kTrain, [](Builder& b) { LogSigmoid(b.Input("x", I32, {2})); });
   EXPECT_THAT(std::string(Compile(graph).status().message()),
               HasSubstr("LogSigmoid(i32[2]) takes floats (f64, f32, bf16, f16); Cast(x, F32) first"));
 }
@@ -85,7 +85,7 @@ TEST(GraphTest, LogSigmoidKeepsItsDigitsEverywhere) {
 // The gradient of each result goes to the element that it is.
 TEST(GraphTest, TopKAndItsGradient) {
   Graph graph("g");
-  graph.Function("f", [](Builder& b) {
+  graph.Function("f", Mode::kTrain, [](Builder& b) {
     Tensor x = b.Input("x", F32, {2, 4});
     const auto [values, positions] = TopK(x, 2);
     b.Output("values", values);
@@ -102,8 +102,9 @@ TEST(GraphTest, TopKAndItsGradient) {
 TEST(GraphTest, VariablesAreSharedByFunctions) {
   Graph graph("counter");
   Variable count = graph.Variable("count", F32, {2}, {.init = {.a = 3}});
-  graph.Function("add", [&](Builder& b) { b.Assign(count, b.Read(count) + b.Input("x", F32, {2})); });
-  graph.Function("get", [&](Builder& b) { b.Output("count", b.Read(count)); });
+  graph.Function("add", Mode::kTrain,
+                 [&](Builder& b) { b.Assign(count, b.Read(count) + b.Input("x", F32, {2})); });
+  graph.Function("get", Mode::kTrain, [&](Builder& b) { b.Output("count", b.Read(count)); });
   Session session = MustStart(graph);
   HostTensor x = *HostTensor::FromVector<float>({2}, {1, 10});
   ASSERT_TRUE(session.Run("add", {{"x", x}}).ok());
@@ -114,7 +115,7 @@ TEST(GraphTest, VariablesAreSharedByFunctions) {
 TEST(GraphTest, ReadAfterAssignSeesTheNewValue) {
   Graph graph("g");
   Variable v = graph.Variable("v", F32, {}, {.init = {.a = 1}});
-  graph.Function("f", [&](Builder& b) {
+  graph.Function("f", Mode::kTrain, [&](Builder& b) {
     Tensor before = b.Read(v);
     b.Assign(v, before + 1.0);
     b.Output("before", before);
@@ -131,7 +132,7 @@ TEST(GraphTest, SwapsVariables) {
   Graph graph("g");
   Variable a = graph.Variable("a", F32, {3}, {.init = {.a = 1}}),
            z = graph.Variable("z", F32, {3}, {.init = {.a = 2}});
-  graph.Function("swap", [&](Builder& b) {
+  graph.Function("swap", Mode::kTrain, [&](Builder& b) {
     Tensor old = b.Read(a);
     b.Assign(a, b.Read(z));
     b.Assign(z, old);
@@ -144,7 +145,7 @@ TEST(GraphTest, SwapsVariables) {
 
 TEST(GraphTest, GradientOfAnExpression) {
   Graph graph("g");
-  graph.Function("f", [](Builder& b) {
+  graph.Function("f", Mode::kTrain, [](Builder& b) {
     Tensor x = b.Input("x", F32, {3});
     b.Output("g", Gradients(Sum(Exp(x) * x), {x})[0]);
   });
@@ -158,7 +159,7 @@ TEST(GraphTest, GradientOfAnExpression) {
 // x also enters the loss through Floor, which has no gradient; `unused` does not enter it.
 TEST(GraphTest, GradientsAreZerosOnlyWhereAsked) {
   Graph graph("g");
-  graph.Function("f", [](Builder& b) {
+  graph.Function("f", Mode::kTrain, [](Builder& b) {
     Tensor x = b.Input("x", F32, {3}), unused = b.Input("unused", F32, {2});
     std::vector<Tensor> g = Gradients(Sum(x * Floor(x)), {x, unused}, {.allow_unused = true});
     b.Output("g", g[0]);
@@ -177,7 +178,7 @@ TEST(GraphTest, MinimizeLeavesWhatNoGradientReaches) {
   Graph graph("g");
   Variable w = graph.Variable("w", F32, {}, {.init = {.a = 1}}),
            u = graph.Variable("u", F32, {}, {.init = {.a = 1}});
-  graph.Function("f", [&](Builder& b) {
+  graph.Function("f", Mode::kTrain, [&](Builder& b) {
     optim::Adam{.learning_rate = 0.5, .weight_decay = 1}.Minimize(b.Read(w) * StopGradient(b.Read(u)));
   });
   Session session = MustStart(graph);
@@ -190,7 +191,7 @@ TEST(GraphTest, MinimizeLeavesWhatNoGradientReaches) {
 TEST(GraphTest, MinimizeFindsTheValueThatTheLossWasComputedFrom) {
   Graph graph("g");
   Variable w = graph.Variable("w", F32, {}, {.init = {.a = 1}});
-  graph.Function("f", [&](Builder& b) {
+  graph.Function("f", Mode::kTrain, [&](Builder& b) {
     optim::Sgd{.learning_rate = 1.0}.Minimize(b.Read(w) * 0.25);  // 0.75
     Tensor between = Square(b.Read(w));                           // Its gradient is 1.5.
     optim::Sgd{.learning_rate = 1.0}.Minimize(b.Read(w) * 0.5);   // 0.25
@@ -206,7 +207,7 @@ TEST(GraphTest, HandlesOfADroppedFunctionAreRefused) {
   Graph graph("g");
   Tensor tensor;
   Variable variable;
-  EXPECT_THROW(graph.Function("f",
+  EXPECT_THROW(graph.Function("f", Mode::kTrain,
                               [&](Builder& b) {
                                 variable = b.MakeVariable("v", F32, {2});
                                 tensor = b.Read(variable) + 1.0;
@@ -216,7 +217,7 @@ TEST(GraphTest, HandlesOfADroppedFunctionAreRefused) {
                std::runtime_error);
   EXPECT_TRUE(graph.status().ok());
   EXPECT_EQ(tensor.device(), Device::Cpu(0));
-  graph.Function("f", [&](Builder& b) {
+  graph.Function("f", Mode::kTrain, [&](Builder& b) {
     b.Output("y", tensor * 2.0);
     b.Read(variable);
     b.Assign(variable, b.Zeros(F32, {2}));
@@ -230,7 +231,7 @@ TEST(GraphTest, HandlesOfADroppedFunctionAreRefused) {
 // A body that throws has no effect: names, random streams, optimisers, errors and modules are free again.
 TEST(GraphTest, ABodyThatThrowsLeavesNothing) {
   auto build = [](Graph& graph, const std::function<void()>& fail, nn::Module& outside) {
-    graph.Function("train", [&](Builder& b) {
+    graph.Function("train", Mode::kTrain, [&](Builder& b) {
       nn::Linear inside(2);
       Tensor h = Dropout(inside(b.Input("x", F32, {4, 3})), 0.5);
       Tensor loss = Mean(Square(outside(h)));
@@ -256,8 +257,8 @@ TEST(GraphTest, ABodyThatThrowsLeavesNothing) {
 
 TEST(GraphTest, RandomNumbersChangeWithTheStepAndRepeatWithTheSeed) {
   auto build = [](int64_t seed) {
-    Graph graph("g", seed);
-    graph.Function("f", [](Builder& b) { b.Output("u", b.RandomUniform(F32, {1000})); });
+    Graph graph("g", {.seed = seed});
+    graph.Function("f", Mode::kTrain, [](Builder& b) { b.Output("u", b.RandomUniform(F32, {1000})); });
     return graph;
   };
   Session first = MustStart(build(1)), again = MustStart(build(1)), other = MustStart(build(2));
@@ -278,7 +279,7 @@ TEST(GraphTest, SameGraphGivesTheSameBytes) {
   auto compile = [] {
     Graph graph("g");
     nn::Module net = nn::Sequential{nn::Linear(8), nn::Relu(), nn::Linear(3)};
-    graph.Function("train", [&](Builder& b) {
+    graph.Function("train", Mode::kTrain, [&](Builder& b) {
       Tensor loss = SoftmaxCrossEntropy(net(b.Input("x", F32, {4, 5})), b.Input("y", I32, {4}));
       optim::Sgd{.learning_rate = 0.1}.Minimize(loss);
       b.Output("loss", loss);
@@ -292,7 +293,7 @@ TEST(GraphTest, SameGraphGivesTheSameBytes) {
 
 TEST(GraphTest, PrintsTheProgramAndCompilesItFromText) {
   Graph graph("g");
-  graph.Function("f", [](Builder& b) { b.Output("y", Relu(b.Input("x", F32, {4}))); });
+  graph.Function("f", Mode::kTrain, [](Builder& b) { b.Output("y", Relu(b.Input("x", F32, {4}))); });
   std::string text = graph.ToString();
   EXPECT_THAT(text, HasSubstr("sinter.relu"));
   absl::StatusOr<Plan> plan = CompileText(text, "models/other.mlir");
@@ -320,7 +321,7 @@ func.func @f(%x: tensor<4xf32> {sinter.input = "x"}) -> (tensor<4xf32> {sinter.o
 
 TEST(GraphTest, ReportsStagesFusionAndDumps) {
   Graph graph("g");
-  graph.Function("f", [](Builder& b) {
+  graph.Function("f", Mode::kTrain, [](Builder& b) {
     Tensor x = b.Input("x", F32, {64, 32});
     b.Output("y", Softmax(x * 2.0 + 1.0));
   });
@@ -337,7 +338,7 @@ TEST(GraphTest, ReportsStagesFusionAndDumps) {
 
 TEST(GraphTest, ReportsWhereTheTimeGoes) {
   Graph graph("g");
-  graph.Function("f", [](Builder& b) { b.Output("y", Softmax(b.Input("x", F32, {64, 32}))); });
+  graph.Function("f", Mode::kTrain, [](Builder& b) { b.Output("y", Softmax(b.Input("x", F32, {64, 32}))); });
   CompileReport report;
   const auto start = std::chrono::steady_clock::now();
   ASSERT_TRUE(Compile(graph, {}, &report).ok());
@@ -360,7 +361,8 @@ TEST(GraphTest, ReportsWhereTheTimeGoes) {
 TEST(GraphTest, SessionsOfDifferentPlansLiveSideBySide) {
   auto start = [](double factor) {
     Graph graph("g");
-    graph.Function("f", [&](Builder& b) { b.Output("y", Exp(b.Input("x", F32, {2})) * factor); });
+    graph.Function("f", Mode::kTrain,
+                   [&](Builder& b) { b.Output("y", Exp(b.Input("x", F32, {2})) * factor); });
     return MustStart(graph);
   };
   Session one = start(1.0), two = start(2.0);
@@ -372,7 +374,7 @@ TEST(GraphTest, SessionsOfDifferentPlansLiveSideBySide) {
 TEST(GraphTest, FunctionsWithZeroSizedTensorsRun) {
   Graph graph("g");
   nn::Linear linear(3);
-  graph.Function("f", [&](Builder& b) {
+  graph.Function("f", Mode::kTrain, [&](Builder& b) {
     Tensor x = b.Input("x", F32, {0, 4});
     b.Output("y", linear(x));
     b.Output("sum", Sum(linear(x)));

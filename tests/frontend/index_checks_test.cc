@@ -39,7 +39,7 @@ class IndexChecksTest : public testing::Test {
 Graph EveryOp(std::map<std::string, uint32_t>* lines = nullptr) {
   Graph graph("indices");
   Variable table = graph.Variable("table", F32, {5, 3}, {.init = {.a = 0.5}});
-  graph.Function("train", [&](Builder& b) {
+  graph.Function("train", Mode::kTrain, [&](Builder& b) {
     auto at = [&](const std::string& name, uint32_t line) {
       if (lines) (*lines)[name] = line;
       return b.Input(name, name == "labels" ? I64 : I32, {kTableRows});
@@ -53,7 +53,7 @@ Graph EveryOp(std::map<std::string, uint32_t>* lines = nullptr) {
     b.Output("loss", loss + Sum(hot) + Sum(along));
     b.Output("counts", counts);
   });
-  graph.Function("plain", [](Builder& b) { b.Output("y", b.Ones(F32, {2})); });
+  graph.Function("plain", Mode::kTrain, [](Builder& b) { b.Output("y", b.Ones(F32, {2})); });
   return graph;
 }
 

@@ -133,7 +133,7 @@ constexpr int64_t kNoDouble = (int64_t{1} << 53) + 1;
 // Returns the 64-bit integers that `make` computes from 1 and 2.
 std::vector<int64_t> Longs(const std::function<Tensor(Builder&, Tensor)>& make) {
   Graph graph("g");
-  graph.Function("f", [&](Builder& b) { b.Output("y", make(b, b.Input("x", I64, {2}))); });
+  graph.Function("f", Mode::kTrain, [&](Builder& b) { b.Output("y", make(b, b.Input("x", I64, {2}))); });
   Session session = MustStart(graph);
   const HostTensor x = *HostTensor::FromVector<int64_t>({2}, {1, 2});
   absl::StatusOr<Outputs> out = session.Run("f", {{"x", x}});
@@ -159,7 +159,7 @@ TEST(LiteralsTest, WholeNumbersOf64BitsAreExact) {
 
 TEST(LiteralsTest, ConstantsMayBeInfinite) {
   Graph graph("g");
-  graph.Function("f", [](Builder& b) {
+  graph.Function("f", Mode::kTrain, [](Builder& b) {
     b.Output("quotient", 1.0 / b.Zeros(F32, {2}));
     b.Output("exp", Exp(b.Full(F32, {2}, 1000)));
     b.Output("log_sum", LogSumExp(b.Full(F32, {2, 3}, -INFINITY), {1}));
@@ -177,7 +177,8 @@ TEST(LiteralsTest, ConstantsMayBeInfinite) {
 
 TEST(LiteralsTest, SlicesOfLargestStrideTakeTheFirst) {
   Graph graph("g");
-  graph.Function("f", [](Builder& b) { b.Output("y", Slice(b.Input("x", F32, {16}), {3}, {16}, {kMost})); });
+  graph.Function("f", Mode::kTrain,
+                 [](Builder& b) { b.Output("y", Slice(b.Input("x", F32, {16}), {3}, {16}, {kMost})); });
   Session session = MustStart(graph);
   const HostTensor x =
       *HostTensor::FromVector<float>({16}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15});
@@ -187,8 +188,8 @@ TEST(LiteralsTest, SlicesOfLargestStrideTakeTheFirst) {
 TEST(LiteralsTest, LargeSeedsDiffer) {
   std::vector<std::vector<float>> draws;
   for (int64_t seed : {kNoDouble - 1, kNoDouble, std::numeric_limits<int64_t>::max()}) {
-    Graph graph("g", seed);
-    graph.Function("f", [](Builder& b) { b.Output("y", b.RandomUniform(F32, {4})); });
+    Graph graph("g", {.seed = seed});
+    graph.Function("f", Mode::kTrain, [](Builder& b) { b.Output("y", b.RandomUniform(F32, {4})); });
     Session session = MustStart(graph);
     draws.push_back(Floats(session, "f", {}, "y"));
   }
@@ -199,7 +200,7 @@ TEST(LiteralsTest, LargeSeedsDiffer) {
 // Returns the error of a graph whose function "f" has the body `use`.
 std::string Says(const std::function<void(Builder&)>& use) {
   Graph graph("uses");
-  graph.Function("f", use);
+  graph.Function("f", Mode::kTrain, use);
   EXPECT_EQ(Compile(graph).status(), graph.status());
   std::string message(graph.status().message());
   EXPECT_THAT(message, HasSubstr("literals_test.cc:"));
@@ -224,7 +225,7 @@ TEST(HandlesTest, TensorsOfAnotherGraphAreErrorsOfTheGraphThatUsesThem) {
   Graph other("other");
   Tensor foreign;
   Variable variable = other.Variable("v", F32, {2, 3});
-  other.Function("g", [&](Builder& b) { foreign = X(b); });
+  other.Function("g", Mode::kTrain, [&](Builder& b) { foreign = X(b); });
   const std::string says = "takes a tensor of another graph, \"other\", from its function \"g\"";
   EXPECT_THAT(Says([&](Builder& b) { b.Output("y", X(b) + foreign); }), HasSubstr(says));
   EXPECT_THAT(Says([&](Builder& b) { b.Output("y", foreign); }), HasSubstr(says));
@@ -233,7 +234,7 @@ TEST(HandlesTest, TensorsOfAnotherGraphAreErrorsOfTheGraphThatUsesThem) {
   EXPECT_THAT(Says([&](Builder& b) { b.Read(variable); }),
               HasSubstr("takes a variable of another graph, \"other\""));
   // The same while the other graph is being built.
-  other.Function("h", [&](Builder& b) {
+  other.Function("h", Mode::kTrain, [&](Builder& b) {
     Tensor x = X(b);
     EXPECT_THAT(Says([&](Builder&) { Exp(x); }), HasSubstr("from its function \"h\""));
     EXPECT_THAT(Says([&](Builder&) { b.Input("y", F32, {}); }),
@@ -250,7 +251,7 @@ TEST(HandlesTest, TensorsOfADestroyedGraph) {
   {
     Graph gone("gone");
     variable = gone.Variable("v", F32, {2, 3});
-    gone.Function("g", [&](Builder& b) {
+    gone.Function("g", Mode::kTrain, [&](Builder& b) {
       dead = X(b);
       builder = b;
     });

@@ -48,7 +48,7 @@ void Ports(Builder& b, int64_t count) {
 
 Graph Make(void (*build)(Builder&, int64_t), int64_t length) {
   Graph graph("long");
-  graph.Function("f", [&](Builder& b) { build(b, length); });
+  graph.Function("f", Mode::kTrain, [&](Builder& b) { build(b, length); });
   return graph;
 }
 
@@ -126,7 +126,7 @@ TEST(ManySlicesTest, GiveBackTheirGradientsInPlace) {
     constexpr int64_t kSlices = 40, kOthers = 4, kInner = 64;
     const Shape shape = dim == 0 ? Shape{kSlices, kOthers, kInner} : Shape{kOthers, kSlices, kInner};
     Graph graph("slices");
-    graph.Function("f", [&](Builder& b) {
+    graph.Function("f", Mode::kTrain, [&](Builder& b) {
       Variable v = b.MakeVariable("v", F32, shape, {.init = {VariableInit::Kind::kConstant, 0.5, 0}});
       Tensor x = b.Read(v), h = b.Zeros(F32, {kOthers, kInner});
       // All but the first and the last.

@@ -16,10 +16,9 @@ using Minimize = std::function<void(const Tensor& loss)>;
 
 // A regression in f16 whose loss is multiplied by the input "boost".
 Graph Regression(const Minimize& minimize) {
-  Graph graph("g", /*seed=*/5);
-  graph.SetPrecision(Precision::kF16);
+  Graph graph("g", {.seed = 5, .precision = Precision::kF16});
   nn::Module net = nn::Sequential{nn::Linear(8), nn::Tanh(), nn::Linear(1)};
-  graph.Function("train", [&](Builder& b) {
+  graph.Function("train", Mode::kTrain, [&](Builder& b) {
     Tensor x = b.Input("x", F32, {4, 3});
     Tensor loss = Mean(Square(net(x) - 0.5)) * b.Scalar("boost");
     minimize(loss);
@@ -99,7 +98,7 @@ TEST(LossScaleTest, EveryOptimiserSkipsABadStep) {
 Graph Square1(const optim::LossScale& scale) {
   Graph graph("g");
   Variable w = graph.Variable("w", F32, {}, {.init = {.a = 1}});
-  graph.Function("train", [&](Builder& b) {
+  graph.Function("train", Mode::kTrain, [&](Builder& b) {
     optim::Sgd{.learning_rate = 0.1, .loss_scale = scale}.Minimize(Square(b.Read(w)) * b.Scalar("boost"));
   });
   return graph;
@@ -138,7 +137,7 @@ TEST(LossScaleTest, TheScaleStaysBetweenOneAndItsLimit) {
 TEST(LossScaleTest, ScalingByPowersOfTwoChangesNoBitInF32) {
   Graph plain("g");
   Variable w = plain.Variable("w", F32, {}, {.init = {.a = 1}});
-  plain.Function("train", [&](Builder& b) {
+  plain.Function("train", Mode::kTrain, [&](Builder& b) {
     optim::Sgd{.learning_rate = 0.1}.Minimize(Square(b.Read(w)) * b.Scalar("boost"));
   });
   Session expected = MustStart(plain), scaled = MustStart(Square1({}));
@@ -155,7 +154,7 @@ TEST(LossScaleTest, DevicesSkipTogether) {
   Graph graph("g");
   Variable a = graph.Variable("a", F32, {2}, {.init = {.a = 1}, .device = Device::Cpu(0)});
   Variable c = graph.Variable("c", F32, {2}, {.init = {.a = 1}, .device = Device::Cpu(1)});
-  graph.Function("train", [&](Builder& b) {
+  graph.Function("train", Mode::kTrain, [&](Builder& b) {
     Tensor far = Copy(Sum(Square(b.Read(c))) * Copy(b.Scalar("boost"), Device::Cpu(1)), Device::Cpu(0));
     optim::Adam{.learning_rate = 0.1, .clip_norm = 1, .loss_scale = kScale}.Minimize(Sum(Square(b.Read(a))) +
                                                                                      far);

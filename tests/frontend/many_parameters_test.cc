@@ -14,7 +14,7 @@ TEST(ManyParametersTest, CompileForAGpu) {
   if (auto nvrtc = codegen::Nvrtc::Get(); !nvrtc.ok()) GTEST_SKIP() << nvrtc.status().message();
   CompileOptions options{.device = Device::Gpu(), .gpu_architectures = {"sm_90"}};
   Graph graph("many");
-  graph.Function("f", [](Builder& b) { Parameters(b, 1000); });
+  graph.Function("f", Mode::kTrain, [](Builder& b) { Parameters(b, 1000); });
   absl::StatusOr<Plan> plan = Compile(graph, options);
   ASSERT_TRUE(plan.ok()) << plan.status();
   std::vector<size_t> buffers;

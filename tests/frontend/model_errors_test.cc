@@ -151,7 +151,7 @@ std::vector<ErrorCase> NameCases() {
       {"FunctionOfAVariablesName",
        [](Graph& g) {
          g.Variable("v", F32, {});
-         g.Function("v", [](Builder&) {});
+         g.Function("v", Mode::kTrain, [](Builder&) {});
        },
        {"Function \"v\" has the name of the variable made at "}},
       In("VariableOfAFunctionsName", [](Builder& b) { b.MakeVariable("f", F32, {}); },
@@ -162,7 +162,9 @@ std::vector<ErrorCase> NameCases() {
       In("ModuleControl", [](Builder& b) { nn::Module(nn::Linear(3)).Named("a\x01")(X(b)); },
          {"holds a control"}),
       In("OptimiserControl", With(optim::Adam{.name = "a\nb"}), {"holds a control character"}),
-      {"FunctionControl", [](Graph& g) { g.Function("a\n", [](Builder&) {}); }, {"Function \"a\\n\" holds"}},
+      {"FunctionControl",
+       [](Graph& g) { g.Function("a\n", Mode::kTrain, [](Builder&) {}); },
+       {"Function \"a\\n\" holds"}},
   };
 }
 
@@ -224,7 +226,7 @@ INSTANTIATE_TEST_SUITE_P(Gradient, ModelErrorTest, ::testing::ValuesIn(GradientC
 // Each wrong call gives one message, not one for each variable.
 TEST(ModelErrorsTest, AModuleThatIsNotItsOwnSaysItOnce) {
   Graph graph("g");
-  graph.Function("f", [](Builder& b) {
+  graph.Function("f", Mode::kTrain, [](Builder& b) {
     nn::BatchNorm a, c;
     b.Output("y", c(a(X(b))));
   });

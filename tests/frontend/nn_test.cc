@@ -26,7 +26,7 @@ nn::Module LeNet() {
 TEST(NnTest, LeNetHasTheExpectedShapesAndParameters) {
   Graph graph("lenet");
   nn::Module net = LeNet();
-  graph.Function("f", [&](Builder& b) {
+  graph.Function("f", Mode::kTrain, [&](Builder& b) {
     Tensor y = net(b.Input("x", F32, {2, 1, 28, 28}));
     EXPECT_EQ(y.ToString(), "f32[2,10]");
     b.Output("y", y);
@@ -45,8 +45,8 @@ TEST(NnTest, FunctionsShareParametersAndNamesGetAPrefix) {
   Graph graph("g");
   nn::Module net = nn::Sequential{nn::Linear(4), nn::Linear(2)};
   net.Named("head");
-  graph.Function("a", [&](Builder& b) { b.Output("y", net(b.Input("x", F32, {8, 3}))); });
-  graph.Function("z", [&](Builder& b) { b.Output("y", net(b.Input("x", F32, {1, 3}))); });
+  graph.Function("a", Mode::kTrain, [&](Builder& b) { b.Output("y", net(b.Input("x", F32, {8, 3}))); });
+  graph.Function("z", Mode::kTrain, [&](Builder& b) { b.Output("y", net(b.Input("x", F32, {1, 3}))); });
   ASSERT_TRUE(graph.status().ok()) << graph.status();
   EXPECT_THAT(Names(graph.variables()),
               ElementsAre("head.0.weight", "head.0.bias", "head.1.weight", "head.1.bias"));
@@ -55,7 +55,7 @@ TEST(NnTest, FunctionsShareParametersAndNamesGetAPrefix) {
 TEST(NnTest, LinearKeepsLeadingDimensions) {
   Graph graph("g");
   nn::Linear linear(2, {.weight = nn::Ones(), .bias_init = nn::Constant(0.5)});
-  graph.Function("f", [&](Builder& b) { b.Output("y", linear(b.Input("x", F32, {2, 2, 3}))); });
+  graph.Function("f", Mode::kTrain, [&](Builder& b) { b.Output("y", linear(b.Input("x", F32, {2, 2, 3}))); });
   Session session = MustStart(graph);
   HostTensor x = *HostTensor::FromVector<float>({2, 2, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
   EXPECT_THAT(Floats(session, "f", {{"x", x}}, "y"),
@@ -66,7 +66,7 @@ TEST(NnTest, DropoutActsInTrainingOnly) {
   Graph graph("g");
   nn::Dropout dropout(0.25);
   auto body = [&](Builder& b) { b.Output("y", dropout(b.Input("x", F32, {10000}))); };
-  graph.Function("train", body);
+  graph.Function("train", Mode::kTrain, body);
   graph.Function("eval", Mode::kEval, body);
   Session session = MustStart(graph);
   HostTensor x = *HostTensor::FromVector<float>({10000}, std::vector<float>(10000, 3.0f));
@@ -85,7 +85,7 @@ TEST(NnTest, BatchNormNormalisesAndKeepsRunningStatistics) {
   Graph graph("g");
   nn::BatchNorm norm({.epsilon = 0, .momentum = 0.5});
   auto body = [&](Builder& b) { b.Output("y", norm(b.Input("x", F32, {4, 2}))); };
-  graph.Function("train", body);
+  graph.Function("train", Mode::kTrain, body);
   graph.Function("eval", Mode::kEval, body);
   Session session = MustStart(graph);
   HostTensor x = *HostTensor::FromVector<float>({4, 2}, {1, 10, 2, 20, 3, 30, 4, 40});
@@ -109,7 +109,8 @@ TEST(NnTest, BatchNormNormalisesAndKeepsRunningStatistics) {
 TEST(NnTest, EmbeddingLooksUpRows) {
   Graph graph("g");
   nn::Embedding embedding(3, 2);
-  graph.Function("f", [&](Builder& b) { b.Output("y", embedding(b.Input("ids", I32, {2, 2}))); });
+  graph.Function("f", Mode::kTrain,
+                 [&](Builder& b) { b.Output("y", embedding(b.Input("ids", I32, {2, 2}))); });
   Session session = MustStart(graph);
   HostTensor table = *HostTensor::FromVector<float>({3, 2}, {0, 1, 10, 11, 20, 21});
   ASSERT_TRUE(session.WriteVariable("weight", table).ok());
@@ -137,9 +138,9 @@ Tensor AttentionByHand(Builder& b, const nn::Module& layer, const Tensor& x, int
 TEST(NnTest, MultiHeadAttentionMixesPositions) {
   for (bool causal : {false, true}) {
     for (int64_t width : {0, 6}) {
-      Graph graph("g", /*seed=*/3);
+      Graph graph("g", {.seed = 3});
       nn::MultiHeadAttention attention(2, {.causal = causal, .width = width, .bias_init = nn::Normal(1)});
-      graph.Function("f", [&](Builder& b) {
+      graph.Function("f", Mode::kTrain, [&](Builder& b) {
         Tensor x = b.Input("x", F32, {2, 5, 4});
         Tensor y = attention(x);
         EXPECT_EQ(y.ToString(), "f32[2,5,4]");
@@ -163,11 +164,12 @@ TEST(NnTest, MultiHeadAttentionMixesPositions) {
 }
 
 TEST(NnTest, MultiHeadAttentionTakesAScaleAndMayHaveNoBias) {
-  Graph graph("g", /*seed=*/3);
+  Graph graph("g", {.seed = 3});
   // Scores of 0 weight all positions equally: the result is the projected mean of the values.
   nn::MultiHeadAttention attention(
       1, {.scale = 0.0, .bias = false, .weight = nn::Ones(), .out_weight = nn::Ones()});
-  graph.Function("f", [&](Builder& b) { b.Output("y", attention(b.Input("x", F32, {1, 2, 2}))); });
+  graph.Function("f", Mode::kTrain,
+                 [&](Builder& b) { b.Output("y", attention(b.Input("x", F32, {1, 2, 2}))); });
   EXPECT_THAT(Names(attention.parameters()), ElementsAre("qkv.weight", "out.weight"));
   Session session = MustStart(graph);
   HostTensor x = *HostTensor::FromVector<float>({1, 2, 2}, {1, 2, 3, 6});
@@ -177,7 +179,7 @@ TEST(NnTest, MultiHeadAttentionTakesAScaleAndMayHaveNoBias) {
 TEST(NnTest, ResidualAddsItsInput) {
   Graph graph("g");
   nn::Module net = nn::Sequential{nn::Residual{nn::Linear(2, {.weight = nn::Ones()}), nn::Relu()}};
-  graph.Function("f", [&](Builder& b) { b.Output("y", net(b.Input("x", F32, {2, 2}))); });
+  graph.Function("f", Mode::kTrain, [&](Builder& b) { b.Output("y", net(b.Input("x", F32, {2, 2}))); });
   EXPECT_THAT(Names(net.parameters()), ElementsAre("0.0.weight", "0.0.bias"));
   Session session = MustStart(graph);
   HostTensor x = *HostTensor::FromVector<float>({2, 2}, {1, 2, 3, -5});
@@ -188,7 +190,7 @@ TEST(NnTest, ResidualWithAShortcutAddsWhatThatMakes) {
   Graph graph("g");
   nn::Module net = nn::Residual({nn::Linear(1, {.bias = false, .weight = nn::Ones()})},
                                 nn::Linear(1, {.bias = false, .weight = nn::Constant(10)}));
-  graph.Function("f", [&](Builder& b) { b.Output("y", net(b.Input("x", F32, {2, 2}))); });
+  graph.Function("f", Mode::kTrain, [&](Builder& b) { b.Output("y", net(b.Input("x", F32, {2, 2}))); });
   EXPECT_THAT(Names(net.parameters()), ElementsAre("0.weight", "shortcut.weight"));
   Session session = MustStart(graph);
   HostTensor x = *HostTensor::FromVector<float>({2, 2}, {1, 2, 3, -5});
@@ -198,7 +200,8 @@ TEST(NnTest, ResidualWithAShortcutAddsWhatThatMakes) {
 TEST(NnTest, GlobalAvgPoolTakesTheMeanOfAChannel) {
   Graph graph("g");
   nn::GlobalAvgPool pool;
-  graph.Function("f", [&](Builder& b) { b.Output("y", pool(b.Input("x", F32, {1, 2, 1, 2}))); });
+  graph.Function("f", Mode::kTrain,
+                 [&](Builder& b) { b.Output("y", pool(b.Input("x", F32, {1, 2, 1, 2}))); });
   Session session = MustStart(graph);
   HostTensor x = *HostTensor::FromVector<float>({1, 2, 1, 2}, {1, 2, 3, 6});
   EXPECT_THAT(Floats(session, "f", {{"x", x}}, "y"), ElementsAre(1.5, 4.5));
@@ -218,7 +221,8 @@ TEST(NnTest, InitializersHaveTheRightSpread) {
   for (auto& c : cases) {
     nn::Module linear = nn::Linear(200, {.bias = false, .weight = c.initializer});
     linear.Named(c.name);
-    graph.Function(c.name, [&](Builder& b) { b.Output("y", linear(b.Input("x", F32, {1, 300}))); });
+    graph.Function(c.name, Mode::kTrain,
+                   [&](Builder& b) { b.Output("y", linear(b.Input("x", F32, {1, 300}))); });
   }
   Session session = MustStart(graph);
   for (auto& c : cases) {
@@ -237,7 +241,7 @@ TEST(NnTest, InitializersHaveTheRightSpread) {
 TEST(NnTest, AFreshClassifierStartsAtTheLogOfItsClasses) {
   Graph graph("g");
   nn::Module net = LeNet();
-  graph.Function("f", [&](Builder& b) {
+  graph.Function("f", Mode::kTrain, [&](Builder& b) {
     b.Output("loss", SoftmaxCrossEntropy(net(b.Input("x", F32, {16, 1, 28, 28})), b.Input("y", I32, {16})));
   });
   Session session = MustStart(graph);
@@ -299,7 +303,7 @@ void ExpectAfterSteps(Session& session, const Shape& shape,
 // Returns a session with functions "train", which minimises the mean squared error, and "eval".
 Session MustTrain(nn::Module& net, const Shape& x, const Shape& y) {
   Graph graph("g");
-  graph.Function("train", [&](Builder& b) {
+  graph.Function("train", Mode::kTrain, [&](Builder& b) {
     Tensor loss = MseLoss(net(b.Input("x", F32, x)), b.Input("y", F32, y));
     optim::Sgd{.learning_rate = 0.1}.MinimizeOver(loss, net.parameters());
     b.Output("loss", loss);
@@ -368,7 +372,7 @@ TEST(NnTest, ParametersAreWhatIsTrainedAndStateTheRest) {
   Graph graph("g");
   nn::Module net = nn::Sequential{nn::Linear(3), nn::BatchNorm()};
   net.Named("net");
-  graph.Function("f", [&](Builder& b) { b.Output("y", net(b.Input("x", F32, {8, 2}))); });
+  graph.Function("f", Mode::kTrain, [&](Builder& b) { b.Output("y", net(b.Input("x", F32, {8, 2}))); });
   EXPECT_THAT(Names(net.parameters()),
               ElementsAre("net.0.weight", "net.0.bias", "net.1.scale", "net.1.offset"));
   EXPECT_THAT(Names(net.parameters(Glob("*.bias"))), ElementsAre("net.0.bias"));
@@ -378,29 +382,11 @@ TEST(NnTest, ParametersAreWhatIsTrainedAndStateTheRest) {
   EXPECT_FALSE(Variable().trainable());
 }
 
-TEST(NnTest, AFunctionThatOnlySeemsToTrainIsReported) {
-  Graph graph("g");
-  nn::Module net = nn::Sequential{nn::Linear(2), nn::Dropout(0.5)};
-  auto predict = [&](Builder& b) { b.Output("y", net(b.Input("x", F32, {8, 2}))); };
-  graph.Function("train", [&](Builder& b) { optim::Sgd{}.Minimize(Sum(net(b.Input("x", F32, {8, 2})))); });
-  graph.Function("asked", Mode::kTrain, predict);
-  graph.Function("eval", Mode::kEval, predict);
-  const int line = __LINE__ + 1;
-  graph.Function("predict", predict);
-  CompileReport report;
-  ASSERT_TRUE(Compile(graph, {}, &report).ok());
-  EXPECT_THAT(
-      report.warnings,
-      ElementsAre(::testing::HasSubstr("nn_test.cc:" + std::to_string(line) +
-                                       ": Function \"predict\" trains nothing, but is in Mode::kTrain")));
-  EXPECT_THAT(report.ToString(), ::testing::StartsWith(report.warnings[0]));
-}
-
 TEST(NnTest, ALayerInTwoPlacesIsListedOnce) {
   Graph graph("g");
   nn::Linear shared(2);
   nn::Module net = nn::Sequential{shared, nn::Relu(), shared};
-  graph.Function("f", [&](Builder& b) { b.Output("y", net(b.Input("x", F32, {8, 2}))); });
+  graph.Function("f", Mode::kTrain, [&](Builder& b) { b.Output("y", net(b.Input("x", F32, {8, 2}))); });
   EXPECT_THAT(Names(net.parameters()), ElementsAre("2.weight", "2.bias"));
   EXPECT_THAT(Names(graph.variables()), ElementsAre("2.weight", "2.bias"));
 }
@@ -410,9 +396,9 @@ TEST(NnTest, VariablesKeepTheirNames) {
   Graph graph("g");
   nn::Module linear = nn::Linear(2);
   linear.Named("body");
-  graph.Function("f", [&](Builder& b) { b.Output("y", linear(b.Input("x", F32, {8, 2}))); });
+  graph.Function("f", Mode::kTrain, [&](Builder& b) { b.Output("y", linear(b.Input("x", F32, {8, 2}))); });
   nn::Module net = nn::Sequential{nn::Relu(), linear};
-  graph.Function("g", [&](Builder& b) { b.Output("y", net(b.Input("x", F32, {8, 2}))); });
+  graph.Function("g", Mode::kTrain, [&](Builder& b) { b.Output("y", net(b.Input("x", F32, {8, 2}))); });
   ASSERT_TRUE(graph.status().ok()) << graph.status();
   EXPECT_THAT(Names(graph.variables()), ElementsAre("body.weight", "body.bias"));
 }

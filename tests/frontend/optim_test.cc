@@ -25,7 +25,7 @@ void ExpectMatches(const Minimize& minimize, const Reference& reference) {
   Graph graph("g");
   Variable w = graph.Variable("w", F32, {5}, {.init = {.a = 0.75}});
   Variable frozen = graph.Variable("frozen", F32, {5}, {.init = {.a = 1}, .trainable = false});
-  graph.Function("train", [&](Builder& b) {
+  graph.Function("train", Mode::kTrain, [&](Builder& b) {
     Tensor target = b.Constant(*HostTensor::FromVector<float>({5}, kTarget));
     Tensor scale = b.Constant(*HostTensor::FromVector<float>({5}, kScale));
     Tensor loss = Sum(scale * Square(b.Read(w) * b.Read(frozen) - target));
@@ -118,7 +118,7 @@ TEST(OptimTest, AdamW) { ExpectAdam(/*decoupled=*/true); }
 TEST(OptimTest, ClippingAZeroGradientChangesNothing) {
   Graph graph("g");
   Variable w = graph.Variable("w", F32, {3}, {.init = {.a = 2}});
-  graph.Function("train", [&](Builder& b) {
+  graph.Function("train", Mode::kTrain, [&](Builder& b) {
     optim::Sgd{.learning_rate = 1.0, .clip_norm = 1.0}.Minimize(Sum(Square(b.Read(w) - 2.0)));
   });
   Session session = MustStart(graph);
@@ -129,7 +129,7 @@ TEST(OptimTest, ClippingAZeroGradientChangesNothing) {
 TEST(OptimTest, TwoOptimisersInOneFunctionUseTheValuesOfTheLoss) {
   Graph graph("g");
   Variable w = graph.Variable("w", F32, {}, {.init = {.a = 1}});
-  graph.Function("train", [&](Builder& b) {
+  graph.Function("train", Mode::kTrain, [&](Builder& b) {
     Tensor value = b.Read(w);
     Tensor first = Square(value), second = value * 3.0;
     optim::Sgd{.learning_rate = 0.1}.Minimize(first);
@@ -147,10 +147,10 @@ template <typename Make>
 void ExpectPartsEqualTheWhole(const std::string& name, const Make& make) {
   SCOPED_TRACE(name);
   auto build = [&](bool in_parts) {
-    Graph graph("g", /*seed=*/7);
+    Graph graph("g", {.seed = 7});
     nn::Module net = nn::Sequential{nn::Linear(8), nn::Tanh(), nn::Linear(2)};
     const int64_t rows = in_parts ? kPart : kBatch;
-    graph.Function("loss", [&](Builder& b) {
+    graph.Function("loss", Mode::kTrain, [&](Builder& b) {
       Tensor loss = MseLoss(net(b.Input("x", F32, {rows, 4})), b.Input("y", F32, {rows, 2}));
       if (in_parts) {
         make(Operand(0.0)).Accumulate(loss);
@@ -158,7 +158,8 @@ void ExpectPartsEqualTheWhole(const std::string& name, const Make& make) {
         make(b.Scalar("lr")).Minimize(loss);
       }
     });
-    if (in_parts) graph.Function("update", [&](Builder& b) { make(b.Scalar("lr")).ApplyAccumulated(b); });
+    if (in_parts)
+      graph.Function("update", Mode::kTrain, [&](Builder& b) { make(b.Scalar("lr")).ApplyAccumulated(b); });
     return graph;
   };
   Session whole = MustStart(build(false)), parts = MustStart(build(true));
@@ -214,8 +215,9 @@ Graph Accumulating(const std::optional<optim::LossScale>& scale) {
   Graph graph("g");
   Variable w = graph.Variable("w", F32, {}, {.init = {.a = 1}});
   optim::Adam adam{.learning_rate = 0.5, .weight_decay = 1, .loss_scale = scale};
-  graph.Function("accumulate", [&](Builder& b) { adam.Accumulate(b.Read(w) * b.Scalar("boost")); });
-  graph.Function("update", [&](Builder& b) { adam.ApplyAccumulated(b); });
+  graph.Function("accumulate", Mode::kTrain,
+                 [&](Builder& b) { adam.Accumulate(b.Read(w) * b.Scalar("boost")); });
+  graph.Function("update", Mode::kTrain, [&](Builder& b) { adam.ApplyAccumulated(b); });
   return graph;
 }
 

@@ -79,7 +79,7 @@ TEST(OptimizerIdentityTest, AGanAgreesWithTwoAdamsInDouble) {
   nn::Module g = nn::Linear(1, {.weight = nn::Constant(0.8), .bias_init = nn::Constant(0.2)});
   d.Named("critic");
   g.Named("generator");
-  graph.Function("train", [&](Builder& b) {
+  graph.Function("train", Mode::kTrain, [&](Builder& b) {
     Tensor fake = g(b.Input("z", F32, {kIdentityBatch, 1}));
     Tensor d_loss = Mean(sinter::Softplus(-d(b.Input("x", F32, {kIdentityBatch, 1})))) +
                     Mean(sinter::Softplus(d(StopGradient(fake))));
@@ -115,7 +115,7 @@ TEST(OptimizerIdentityTest, AGanAgreesWithTwoAdamsInDouble) {
 TEST(OptimizerIdentityTest, EachUnnamedOneHasItsOwnCount) {
   Graph graph("g");
   for (const std::string name : {"a", "c"}) {
-    graph.Function("f_" + name, [&](Builder& b) {
+    graph.Function("f_" + name, Mode::kTrain, [&](Builder& b) {
       Variable w = Vector(b, name);
       optim::Adam{.learning_rate = 1.0}.MinimizeOver(Sum(b.Read(w)), {w});
     });
@@ -131,7 +131,7 @@ TEST(OptimizerIdentityTest, EachUnnamedOneHasItsOwnCount) {
 TEST(OptimizerIdentityTest, TheSameParametersAgainAreTheSameOptimiser) {
   Graph graph("g");
   for (double rate : {0.5, 0.25}) {
-    graph.Function(rate == 0.5 ? "first" : "second", [&](Builder& b) {
+    graph.Function(rate == 0.5 ? "first" : "second", Mode::kTrain, [&](Builder& b) {
       optim::Adam{.learning_rate = rate}.Minimize(Sum(b.Read(Vector(b, "w")) * b.Read(Vector(b, "c", 1))));
     });
   }
@@ -145,9 +145,10 @@ TEST(OptimizerIdentityTest, TheSameParametersAgainAreTheSameOptimiser) {
 TEST(OptimizerIdentityTest, ANamePrefixesEveryVariable) {
   Graph graph("g");
   const optim::Adam adam{.loss_scale = optim::LossScale{}, .name = "mine"};
-  graph.Function("f", [&](Builder& b) { adam.Accumulate(Sum(b.Read(Vector(b, "w")))); });
-  graph.Function("g", [&](Builder& b) { adam.ApplyAccumulated(b); });
-  graph.Function("other", [&](Builder& b) { optim::Adam{}.Minimize(Sum(b.Read(Vector(b, "w")))); });
+  graph.Function("f", Mode::kTrain, [&](Builder& b) { adam.Accumulate(Sum(b.Read(Vector(b, "w")))); });
+  graph.Function("g", Mode::kTrain, [&](Builder& b) { adam.ApplyAccumulated(b); });
+  graph.Function("other", Mode::kTrain,
+                 [&](Builder& b) { optim::Adam{}.Minimize(Sum(b.Read(Vector(b, "w")))); });
   ASSERT_TRUE(graph.status().ok()) << graph.status();
   EXPECT_THAT(VariableNames(graph),
               UnorderedElementsAre("w", "mine/loss_scale", "mine/good_steps", "mine/accumulated/w",
@@ -158,7 +159,7 @@ TEST(OptimizerIdentityTest, ANamePrefixesEveryVariable) {
 TEST(OptimizerIdentityTest, LossScalesMoveByThemselves) {
   Graph graph("g");
   for (const std::string name : {"a", "c"}) {
-    graph.Function("f_" + name, [&](Builder& b) {
+    graph.Function("f_" + name, Mode::kTrain, [&](Builder& b) {
       Tensor loss = Sum(b.Read(Vector(b, name))) * b.Scalar("boost");
       optim::Sgd{.loss_scale = optim::LossScale{.initial = 1024}}.Minimize(loss);
     });
@@ -174,12 +175,12 @@ TEST(OptimizerIdentityTest, AccumulatedSumsAreOfOneOptimiserEach) {
   Graph graph("g");
   auto sgd = [](const std::string& name) { return optim::Sgd{.learning_rate = 1.0, .name = name}; };
   for (const std::string name : {"a", "c"}) {
-    graph.Function("f_" + name, [&](Builder& b) {
+    graph.Function("f_" + name, Mode::kTrain, [&](Builder& b) {
       Variable w = Vector(b, name);
       sgd(name).AccumulateOver(Sum(b.Read(w)), {w});
     });
   }
-  graph.Function("update", [&](Builder& b) {
+  graph.Function("update", Mode::kTrain, [&](Builder& b) {
     for (const char* name : {"a", "c"}) sgd(name).ApplyAccumulated(b);
   });
   Session session = MustStart(graph);
@@ -191,17 +192,17 @@ TEST(OptimizerIdentityTest, AccumulatedSumsAreOfOneOptimiserEach) {
 // Sgd needs no name if it has no state.
 TEST(OptimizerIdentityTest, SgdWithoutStateMayUpdateAnything) {
   Graph graph("g");
-  graph.Function("both", [](Builder& b) {
+  graph.Function("both", Mode::kTrain, [](Builder& b) {
     optim::Sgd{}.Minimize(Sum(b.Read(Vector(b, "a")) + b.Read(Vector(b, "c"))));
   });
-  graph.Function("one", [](Builder& b) { optim::Sgd{}.Minimize(Sum(b.Read(Vector(b, "a")))); });
+  graph.Function("one", Mode::kTrain, [](Builder& b) { optim::Sgd{}.Minimize(Sum(b.Read(Vector(b, "a")))); });
   EXPECT_TRUE(graph.status().ok()) << graph.status();
   EXPECT_THAT(VariableNames(graph), UnorderedElementsAre("a", "c"));
 }
 
 TEST(ParameterGroupTest, GroupsHaveTheirOwnSettingsAndOneCountAndNorm) {
   Graph graph("g");
-  graph.Function("train", [](Builder& b) {
+  graph.Function("train", Mode::kTrain, [](Builder& b) {
     Tensor w = b.Read(b.MakeVariable("net.weight", F32, {1, 1}, {.init = {.a = 1}}));
     Tensor bias = b.Read(b.MakeVariable("net.bias", F32, {1}, {.init = {.a = 1}}));
     Tensor head = b.Read(b.MakeVariable("head.bias", F32, {1}, {.init = {.a = 1}}));
@@ -237,7 +238,7 @@ TEST(ParameterGroupTest, GroupsHaveTheirOwnSettingsAndOneCountAndNorm) {
 // Builds one function for each body, and returns the graph's error message.
 std::string Says(const std::vector<std::function<void(Builder&)>>& bodies) {
   Graph graph("g");
-  for (size_t i = 0; i < bodies.size(); ++i) graph.Function("f" + std::to_string(i), bodies[i]);
+  for (size_t i = 0; i < bodies.size(); ++i) graph.Function("f" + std::to_string(i), Mode::kTrain, bodies[i]);
   return std::string(graph.status().message());
 }
 

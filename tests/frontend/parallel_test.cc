@@ -26,10 +26,10 @@ constexpr int64_t kRows = 8, kWidth = 16, kHidden = 32;
 
 // A residual MLP with AdamW. Its first layer's outputs and its second layer's inputs are "mlp".
 Graph BuildMlp(int64_t hidden = kHidden) {
-  Graph graph("net", /*seed=*/3);
+  Graph graph("net", {.seed = 3});
   nn::Module net =
       nn::Residual{nn::Linear(hidden, {.out_dim = "mlp"}), nn::Relu(), nn::Linear(kWidth, {.in_dim = "mlp"})};
-  graph.Function("train", [&](Builder& b) {
+  graph.Function("train", Mode::kTrain, [&](Builder& b) {
     Tensor loss = Mean(Square(net(b.Input("x", F32, {kRows, kWidth}))));
     optim::AdamW{.learning_rate = 0.01, .clip_norm = 1}.Minimize(loss);
     b.Output("loss", loss);
@@ -153,10 +153,10 @@ TEST(ParallelTest, ExchangesAreListedWithTheirReasons) {
 
 // A causal mask has parts too, because the heads of the scores to which it is added do. It is not the cause.
 TEST(ParallelTest, ReasonsNameVariablesAndInputsNotConstants) {
-  Graph graph("g", /*seed=*/3);
+  Graph graph("g", {.seed = 3});
   nn::Module net = nn::Sequential{nn::Residual{nn::MultiHeadAttention(4, {.causal = true})},
                                   nn::Residual{nn::MultiHeadAttention(4, {.causal = true})}};
-  graph.Function("train", [&](Builder& b) {
+  graph.Function("train", Mode::kTrain, [&](Builder& b) {
     Tensor loss = Mean(Square(net(b.Input("x", F32, {4, 8, kWidth}))));
     optim::AdamW{.learning_rate = 0.01}.Minimize(loss);
     b.Output("loss", loss);
@@ -200,10 +200,10 @@ TEST(ParallelTest, ExchangesTravelInPartsIfAskedFor) {
 // Five examples on two ranks: also where tokens of all examples are the rows of a product, a rank computes
 // those of its own three or two. Only gradients and the loss travel.
 TEST(ParallelTest, PartsOfAnUnevenBatchStayApart) {
-  Graph graph("g", /*seed=*/3);
+  Graph graph("g", {.seed = 3});
   nn::Module net = nn::Sequential{nn::Residual{nn::LayerNorm(), nn::MultiHeadAttention(4, {.causal = true})},
                                   nn::Linear(2 * kWidth), nn::GeluTanh(), nn::Linear(kWidth)};
-  graph.Function("train", [&](Builder& b) {
+  graph.Function("train", Mode::kTrain, [&](Builder& b) {
     Tensor rows = Reshape(net(b.Input("x", F32, {5, 8, kWidth})), {-1, kWidth});
     Tensor loss = SoftmaxCrossEntropy(rows, Flatten(b.Input("y", I32, {5, 8}), 0));
     optim::AdamW{.learning_rate = 0.01}.Minimize(loss);
@@ -226,7 +226,7 @@ TEST(ParallelTest, PartsOfAnUnevenBatchStayApart) {
 
 TEST(ParallelTest, AnOpThatNeedsAllOfAValueIsAnErrorUnlessAskedFor) {
   Graph graph("g");
-  graph.Function("f", [](Builder& b) {
+  graph.Function("f", Mode::kTrain, [](Builder& b) {
     Tensor x = Square(b.Input("x", F32, {8, 4}));
     b.Output("y", MatMul(x, Transpose(x, {1, 0})));
   });
@@ -245,14 +245,14 @@ TEST(ParallelTest, AnOpThatNeedsAllOfAValueIsAnErrorUnlessAskedFor) {
 constexpr int64_t kExamples = 8, kTokens = 128, kFeatures = 256;
 
 Graph BuildBlocks() {
-  Graph graph("net", /*seed=*/3);
+  Graph graph("net", {.seed = 3});
   std::vector<nn::Module> layers = {nn::Linear(kFeatures)};
   for (int i = 0; i < 8; ++i) {
     layers.push_back(nn::Residual{nn::LayerNorm(), nn::Linear(kFeatures, {.out_dim = "mlp"}), nn::Relu(),
                                   nn::Linear(kFeatures, {.in_dim = "mlp"}), nn::Dropout(0.1)});
   }
   nn::Module net = nn::Sequential(layers);
-  graph.Function("train", [&](Builder& b) {
+  graph.Function("train", Mode::kTrain, [&](Builder& b) {
     Tensor loss = Mean(Square(net(b.Input("x", F32, {kExamples, kTokens, kFeatures}))));
     optim::AdamW{.learning_rate = 0.01}.Minimize(loss);
     b.Output("loss", loss);
@@ -313,15 +313,15 @@ TEST(ParallelTest, ZeroScattersGradientsAndGathersParameters) {
 
 // BuildMlp in two functions: gradients are added up over runs of "accumulate", and "update" applies them.
 Graph BuildAccumulatingMlp() {
-  Graph graph("net", /*seed=*/3);
+  Graph graph("net", {.seed = 3});
   nn::Module net = nn::Residual{nn::Linear(kHidden, {.out_dim = "mlp"}), nn::Relu(),
                                 nn::Linear(kWidth, {.in_dim = "mlp"})};
-  graph.Function("accumulate", [&](Builder& b) {
+  graph.Function("accumulate", Mode::kTrain, [&](Builder& b) {
     Tensor loss = Mean(Square(net(b.Input("x", F32, {kRows, kWidth}))));
     optim::AdamW{}.Accumulate(loss);
     b.Output("loss", loss);
   });
-  graph.Function("update",
+  graph.Function("update", Mode::kTrain,
                  [](Builder& b) { optim::AdamW{.learning_rate = 0.01, .clip_norm = 1}.ApplyAccumulated(b); });
   return graph;
 }

@@ -1,6 +1,6 @@
 // A function that updates many parameters.
 //
-//   graph.Function("f", [](Builder& b) { Parameters(b, 1000); });
+//   graph.Function("f", Mode::kTrain, [](Builder& b) { Parameters(b, 1000); });
 #ifndef SINTER_TESTS_FRONTEND_PARAMETER_UPDATES_H_
 #define SINTER_TESTS_FRONTEND_PARAMETER_UPDATES_H_
 

@@ -39,7 +39,7 @@ int Count(const std::string& text, const std::string& part) {
 
 TEST(PlacementTest, ScopesNestAndEnd) {
   Graph graph("g");
-  graph.Function("f", [](Builder& b) {
+  graph.Function("f", Mode::kTrain, [](Builder& b) {
     Tensor x = b.Input("x", F32, {4});
     EXPECT_EQ(x.device(), Device::Cpu());
     {
@@ -63,7 +63,7 @@ TEST(PlacementTest, ScopesNestAndEnd) {
 
 TEST(PlacementTest, ATensorIsWhereItsOperandsAre) {
   Graph graph("g");
-  graph.Function("f", [](Builder& b) {
+  graph.Function("f", Mode::kTrain, [](Builder& b) {
     Tensor x = Copy(b.Input("x", F32, {4}), Device::Gpu(1));
     Tensor y = Relu(x * 2.0);
     EXPECT_EQ(y.device(), Device::Gpu(1));
@@ -81,7 +81,7 @@ TEST(PlacementTest, ModulesMove) {
   nn::Module head = nn::Linear(2);
   nn::Module net = nn::Sequential{nn::Linear(3), nn::BatchNorm(), head};
   auto apply = [&](const std::string& name) {
-    graph.Function(name, [&](Builder& b) {
+    graph.Function(name, Mode::kTrain, [&](Builder& b) {
       Tensor x = b.Input("x", F32, {8, 4});
       Tensor y = net(x);
       if (name == "after") {
@@ -103,7 +103,7 @@ TEST(PlacementTest, ModulesMove) {
 
 TEST(PlacementTest, MixingIsAnErrorWithBothLinesAndTheFix) {
   Graph graph("g");
-  graph.Function("f", [](Builder& b) {
+  graph.Function("f", Mode::kTrain, [](Builder& b) {
     DeviceScope first(b, Device::Gpu(0));
     Tensor x = b.Ones(F32, {2, 3});
     DeviceScope second(b, Device::Gpu(1));
@@ -122,7 +122,7 @@ TEST(PlacementTest, MixingIsAnErrorWithBothLinesAndTheFix) {
 
 TEST(PlacementTest, AutomaticCopiesAreListed) {
   Graph graph("g");
-  graph.Function("f", [](Builder& b) {
+  graph.Function("f", Mode::kTrain, [](Builder& b) {
     Tensor x = Copy(Exp(b.Input("x", F32, {2, 3})), kCpu1);
     Tensor z = b.Input("z", F32, {2, 3});
     DeviceScope on(b, Device::Cpu());
@@ -143,7 +143,7 @@ TEST(PlacementTest, AutomaticCopiesAreListed) {
 TEST(PlacementTest, ACopyToItsOwnDeviceIsNoneAndACloneIsOne) {
   for (Device device : {Device::Cpu(), kCpu1}) {
     Graph graph("g");
-    graph.Function("f", [&](Builder& b) {
+    graph.Function("f", Mode::kTrain, [&](Builder& b) {
       DeviceScope on(b, device);
       Tensor y = Exp(b.Input("x", F32, {3}));
       b.Output("y", y);
@@ -161,7 +161,7 @@ TEST(PlacementTest, ACopyToItsOwnDeviceIsNoneAndACloneIsOne) {
 TEST(PlacementTest, TheDefaultDeviceHoldsEverything) {
   Graph graph("g");
   nn::Module net = nn::Sequential{nn::Linear(16), nn::Relu(), nn::Dropout(0.5), nn::Linear(4)};
-  graph.Function("train", [&](Builder& b) {
+  graph.Function("train", Mode::kTrain, [&](Builder& b) {
     Tensor x = b.Input("x", F32, {8, 10});
     Tensor loss = SoftmaxCrossEntropy(net(x), b.Input("y", I32, {8}));
     optim::Adam{.learning_rate = b.Scalar("lr"), .clip_norm = 1}.Minimize(loss);
@@ -220,7 +220,7 @@ TEST(PlacementTest, EveryStageKeepsThePlaces) {
   nn::Module second = nn::Sequential{nn::Linear(16), nn::Gelu(), nn::Dropout(0.25), nn::Linear(4)};
   first.Named("first").To(Device::Cpu());
   second.Named("second").To(kCpu1);
-  graph.Function("train", [&](Builder& b) {
+  graph.Function("train", Mode::kTrain, [&](Builder& b) {
     Tensor h = first(b.Input("x", F32, {16, 3, 8, 8}));
     Tensor loss = SoftmaxCrossEntropy(second(Copy(h, kCpu1)), b.Input("y", I32, {16}));
     optim::AdamW{.learning_rate = b.Scalar("lr"), .clip_norm = 1}.Minimize(loss);
@@ -240,7 +240,7 @@ TEST(PlacementTest, OptimisersWorkOnEveryDevice) {
   nn::Module first = nn::Linear(16), second = nn::Linear(4);
   first.Named("first").To(Device::Cpu());
   second.Named("second").To(kCpu1);
-  graph.Function("train", [&](Builder& b) {
+  graph.Function("train", Mode::kTrain, [&](Builder& b) {
     Tensor h = Relu(first(b.Input("x", F32, {8, 10})));
     Tensor loss = SoftmaxCrossEntropy(second(Copy(h, kCpu1)), b.Input("y", I32, {8}));
     optim::Adam{.learning_rate = b.Scalar("lr"), .clip_norm = 1}.Minimize(loss);
@@ -274,7 +274,7 @@ TEST(PlacementTest, TwoDevicesTrainAsOneDoes) {
     nn::Module first = nn::Sequential{nn::Linear(16), nn::Dropout(0.5)}, second = nn::Linear(4);
     first.Named("first").To(Device::Cpu());
     second.Named("second").To(device);
-    graph.Function("train", [&](Builder& b) {
+    graph.Function("train", Mode::kTrain, [&](Builder& b) {
       Tensor h = Relu(first(b.Input("x", F32, {8, 10})));
       Tensor loss = SoftmaxCrossEntropy(second(Copy(h, device)), b.Input("y", I32, {8}));
       optim::AdamW{.learning_rate = b.Scalar("lr"), .clip_norm = 0.1}.Minimize(loss);
@@ -298,7 +298,7 @@ TEST(PlacementTest, TwoDevicesTrainAsOneDoes) {
 
 TEST(PlacementTest, ThePlanSaysWhereThingsAre) {
   Graph graph("g");
-  graph.Function("f", [](Builder& b) {
+  graph.Function("f", Mode::kTrain, [](Builder& b) {
     Tensor x = b.Input("x", F32, {64});
     Tensor w = b.Read(b.MakeVariable("w", F32, {64}, {.device = kCpu1}));
     b.Output("y", Exp(Copy(x, kCpu1) * w) + w);

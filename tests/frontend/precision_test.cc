@@ -40,9 +40,8 @@ Digits DrawBatch() {
 
 // Trains the net with Adam on one batch, under a policy.
 Graph Training(nn::Module net, Precision precision) {
-  Graph graph("g", /*seed=*/7);
-  graph.SetPrecision(precision);
-  graph.Function("train", [&](Builder& b) {
+  Graph graph("g", {.seed = 7, .precision = precision});
+  graph.Function("train", Mode::kTrain, [&](Builder& b) {
     Tensor x = b.Input("x", F32, {kBatch, 1, 28, 28}), y = b.Input("y", I32, {kBatch});
     Tensor loss = SoftmaxCrossEntropy(net(x), y);
     std::optional<optim::LossScale> scale;
@@ -92,11 +91,10 @@ TEST(PrecisionTest, PerceptronLearnsInF16AsInF32) { ExpectLearnsAsF32(Mlp, Preci
 TEST(PrecisionTest, LeNetLearnsInF16AsInF32) { ExpectLearnsAsF32(LeNet, Precision::kF16); }
 
 TEST(PrecisionTest, DropoutAndEmbeddingsRunUnderThePolicy) {
-  Graph graph("g");
-  graph.SetPrecision(Precision::kBf16);
+  Graph graph("g", {.precision = Precision::kBf16});
   nn::Module net = nn::Sequential{nn::Embedding(16, 8), nn::Linear(8), nn::Dropout(0.5),
                                   nn::Softplus(),       nn::RmsNorm(), nn::Linear(1)};
-  graph.Function("train", [&](Builder& b) {
+  graph.Function("train", Mode::kTrain, [&](Builder& b) {
     Tensor loss = Mean(Square(net(b.Input("ids", I32, {kBatch}))));
     optim::Momentum{.learning_rate = 0.05, .clip_norm = 1}.Minimize(loss);
     b.Output("loss", loss);
@@ -111,10 +109,9 @@ TEST(PrecisionTest, DropoutAndEmbeddingsRunUnderThePolicy) {
 }
 
 TEST(PrecisionTest, GradientsOutputsAndVariablesAreOfF32) {
-  Graph graph("g");
-  graph.SetPrecision(Precision::kBf16);
+  Graph graph("g", {.precision = Precision::kBf16});
   Variable w = graph.Variable("w", F32, {2, 2}, {.init = {.a = 1}});
-  graph.Function("f", [&](Builder& b) {
+  graph.Function("f", Mode::kTrain, [&](Builder& b) {
     Tensor x = b.Input("x", F32, {2, 2}), y = MatMul(MatMul(x, b.Read(w)), b.Read(w));
     std::vector<Tensor> gradients = Gradients(Sum(y), {b.Read(w), x});
     EXPECT_EQ(gradients[0].dtype(), F32);
@@ -186,10 +183,10 @@ TEST(PrecisionTest, KeptCastsChangeNoBitsOnTwoDevices) {
 }
 
 TEST(PrecisionTest, KeptCastsLeaveNoneToARun) {
-  Graph graph("g");
-  graph.SetPrecision(Precision::kBf16);
+  Graph graph("g", {.precision = Precision::kBf16});
   Variable w = graph.Variable("w", F32, {4, 4}, {.init = {.a = 1}});
-  graph.Function("f", [&](Builder& b) { b.Output("y", MatMul(b.Input("x", F32, {2, 4}), b.Read(w))); });
+  graph.Function("f", Mode::kTrain,
+                 [&](Builder& b) { b.Output("y", MatMul(b.Input("x", F32, {2, 4}), b.Read(w))); });
   // The cast of x, the matmul, and the cast of its result. Without kept casts or with a memory limit, also
   // the cast of w.
   EXPECT_EQ(Compile(graph)->Functions()[0].steps, 3);
@@ -213,10 +210,9 @@ TEST(PrecisionTest, CheckpointsOfATrainingHoldNoNarrowTensor) {
 }
 
 TEST(PrecisionTest, F32ChangesNothing) {
-  Graph plain("g"), asked("g");
-  asked.SetPrecision(Precision::kF32);
+  Graph plain("g"), asked("g", {.precision = Precision::kF32});
   for (Graph* graph : {&plain, &asked}) {
-    graph->Function("f", [](Builder& b) {
+    graph->Function("f", Mode::kTrain, [](Builder& b) {
       Tensor x = b.Input("x", F32, {4, 4});
       b.Output("y", MatMul(x, Relu(x)));
     });
@@ -225,10 +221,9 @@ TEST(PrecisionTest, F32ChangesNothing) {
 }
 
 TEST(PrecisionTest, TheReportListsEveryCast) {
-  Graph graph("g");
-  graph.SetPrecision(Precision::kBf16);
+  Graph graph("g", {.precision = Precision::kBf16});
   Variable w = graph.Variable("w", F32, {4, 4}, {.init = {.a = 1}});
-  graph.Function("f", [&](Builder& b) {
+  graph.Function("f", Mode::kTrain, [&](Builder& b) {
     Tensor x = b.Input("x", F32, {2, 4});
     b.Output("y", MatMul(x, b.Read(w)));
     b.Output("z", MatMul(x, b.Read(w), {.math = MathMode::kTf32}));

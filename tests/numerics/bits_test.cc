@@ -230,7 +230,7 @@ TEST(BitsTest, Products) {
                                                {F16, 70, 33, 2100},
                                                {F64, 33, 65, 2500},
                                                {F64, 100, 40, 90, true}}) {
-    graph.Function("f" + std::to_string(count++), [&](Builder& f) {
+    graph.Function("f" + std::to_string(count++), Mode::kTrain, [&](Builder& f) {
       Shape a = p.transpose_a ? Shape{p.k, p.m} : Shape{p.m, p.k};
       Shape b = p.transpose_b ? Shape{p.n, p.k} : Shape{p.k, p.n};
       if (p.batch > 1) a.insert(a.begin(), p.batch), b.insert(b.begin(), p.batch);
@@ -258,7 +258,7 @@ TEST(BitsTest, ConvolutionsAndTheirGradients) {
                                                          {F32, {1, 40, 300, 3}, {8, 40, 1, 1}},
                                                          {BF16, {8, 16, 14, 14}, {32, 16, 3, 3}},
                                                          {F64, {3, 5, 8, 9}, {6, 5, 3, 2}, 3}}) {
-      graph.Function("f" + std::to_string(count++), [&](Builder& f) {
+      graph.Function("f" + std::to_string(count++), Mode::kTrain, [&](Builder& f) {
         Tensor x = f.Input("x", c.dtype, c.x), w = f.Input("w", c.dtype, c.w);
         Tensor y =
             Conv2d(x, w, {.strides = {c.stride, c.stride}, .padding = {1, 1, 1, 1}, .groups = c.groups});
@@ -275,8 +275,8 @@ TEST(BitsTest, ConvolutionsAndTheirGradients) {
 }
 
 TEST(BitsTest, ReductionsPoolsAndRandomNumbers) {
-  Graph graph("reductions", /*seed=*/7);
-  graph.Function("reduce", [](Builder& f) {
+  Graph graph("reductions", {.seed = 7});
+  graph.Function("reduce", Mode::kTrain, [](Builder& f) {
     Tensor a = f.Input("a", F32, {333, 777});
     f.Output("sum", Sum(a));
     f.Output("sum0", Sum(a, {0}));
@@ -288,7 +288,7 @@ TEST(BitsTest, ReductionsPoolsAndRandomNumbers) {
     f.Output("layer_norm", LayerNorm(a, f.Ones(F32, {777}), f.Zeros(F32, {777})));
   });
   for (const int64_t batch : {16, 5}) {
-    graph.Function("pool" + std::to_string(batch), [&](Builder& f) {
+    graph.Function("pool" + std::to_string(batch), Mode::kTrain, [&](Builder& f) {
       Tensor x = f.Input("x", F32, {batch, 3, 13, 15});
       const Pool2dOptions strided = {.strides = {2, 2}};
       Tensor max = MaxPool2d(x, {3, 3}, strided), mean = AvgPool2d(x, {3, 3});
@@ -328,11 +328,11 @@ TEST(BitsTest, RandomGraphs) {
 // Two training steps of a model like those of the examples: compares the values that a checkpoint would hold.
 TEST(BitsTest, Training) {
   for (const int64_t batch : {32, 10}) {
-    Graph graph("model", /*seed=*/3);
+    Graph graph("model", {.seed = 3});
     nn::Module model = nn::Sequential({nn::Conv2d(12, 5), nn::Relu(), nn::MaxPool(2), nn::Conv2d(20, 3),
                                        nn::BatchNorm(), nn::Relu(), nn::MaxPool(2), nn::Flatten(),
                                        nn::Linear(100), nn::Relu(), nn::Dropout(0.3), nn::Linear(10)});
-    graph.Function("train", [&](Builder& b) {
+    graph.Function("train", Mode::kTrain, [&](Builder& b) {
       Tensor x = b.Input("x", F32, {batch, 1, 28, 28}), y = b.Input("y", I32, {batch});
       Tensor loss = SoftmaxCrossEntropy(model(x), y);
       optim::AdamW{.learning_rate = 0.01}.Minimize(loss);

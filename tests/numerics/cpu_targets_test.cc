@@ -80,11 +80,11 @@ HostTensor Numbers() {
 // input.
 template <typename T>
 void AddFunctions(Graph& graph, const std::string& type, DType dtype) {
-  graph.Function("fold_" + type, [&](Builder& b) {
+  graph.Function("fold_" + type, Mode::kTrain, [&](Builder& b) {
     Tensor x = b.Constant(Numbers<T>());
     for (const auto& [name, function] : Functions()) b.Output(name, function(x));
   });
-  graph.Function("run_" + type, [&](Builder& b) {
+  graph.Function("run_" + type, Mode::kTrain, [&](Builder& b) {
     Tensor x = b.Input("x", dtype, {kNumbers});
     for (const auto& [name, function] : Functions()) b.Output(name, function(x));
   });
@@ -246,8 +246,9 @@ TEST(CpuTargetsTest, TheEnvironmentSetsTheOptimization) {
 // A plan that runs only on GPUs requires nothing of the host CPU.
 TEST(CpuTargetsTest, APlanWithoutCodeForCpusHasNoTarget) {
   Graph graph("products");
-  graph.Function(
-      "f", [](Builder& b) { b.Output("y", MatMul(b.Input("a", F32, {4, 8}), b.Input("b", F32, {8, 2}))); });
+  graph.Function("f", Mode::kTrain, [](Builder& b) {
+    b.Output("y", MatMul(b.Input("a", F32, {4, 8}), b.Input("b", F32, {8, 2})));
+  });
   absl::StatusOr<Plan> plan = Compile(graph, {.device = Device::Gpu(0)});
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->table().target(), nullptr);

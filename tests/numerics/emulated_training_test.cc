@@ -21,9 +21,8 @@ class EmulatedTrainingTest : public ::testing::TestWithParam<Precision> {
 
   // Returns a graph with one function "train" that minimizes the loss from `build`.
   static Graph Training(Precision precision, const std::function<Tensor(Builder&)>& build) {
-    Graph graph("g", /*seed=*/7);
-    graph.SetPrecision(precision);
-    graph.Function("train", [&](Builder& b) {
+    Graph graph("g", {.seed = 7, .precision = precision});
+    graph.Function("train", Mode::kTrain, [&](Builder& b) {
       Tensor loss = build(b);
       std::optional<optim::LossScale> scale;
       if (precision == Precision::kF16) scale.emplace();

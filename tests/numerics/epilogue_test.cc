@@ -31,7 +31,7 @@ HostTensor SpecialValues(const Shape& shape) {
 // kernels compute both in tf32.
 Graph Build(DType dtype, MathMode math, int64_t batch, const Activate& activate) {
   Graph graph("epilogue");
-  graph.Function("f", [&](Builder& f) {
+  graph.Function("f", Mode::kTrain, [&](Builder& f) {
     const auto input = [&](const char* name, const Shape& shape) {
       return Cast(f.Input(name, F32, shape), dtype);
     };

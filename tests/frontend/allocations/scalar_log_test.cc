@@ -71,7 +71,7 @@ std::string ScratchFile(const std::string& name) { return testing::TempDir() + "
 // Trains w towards the input and logs twice the input.
 void AddTraining(Graph& graph, const std::string& name, LogOptions options) {
   Variable w = graph.Variable("w", F32, {64});
-  graph.Function(name, [&](Builder& b) {
+  graph.Function(name, Mode::kTrain, [&](Builder& b) {
     Tensor x = b.Scalar("x");
     optim::Sgd{.learning_rate = 0.1}.Minimize(Sum(Square(b.Read(w) - x)));
     b.Log("twice", x * 2.0, options);
@@ -137,7 +137,7 @@ TEST(ScalarLogTest, FunctionsShareALogAndHaveTheirOwn) {
   Graph graph("g");
   AddTraining(graph, "a", {});
   AddTraining(graph, "b", {});
-  graph.Function("eval", [](Builder& b) {
+  graph.Function("eval", Mode::kTrain, [](Builder& b) {
     Tensor x = b.Scalar("x");
     b.Log("count", Cast(x, I32));
     b.Log("count", Cast(x, I64) + 1);
@@ -156,7 +156,7 @@ TEST(ScalarLogTest, FunctionsShareALogAndHaveTheirOwn) {
 
 TEST(ScalarLogTest, ValuesAreExactAndMayBeNoNumbers) {
   Graph graph("g");
-  graph.Function("f", [](Builder& b) { b.Log("x", b.Input("x", F64, {})); });
+  graph.Function("f", Mode::kTrain, [](Builder& b) { b.Log("x", b.Input("x", F64, {})); });
   Session session = MustStart(graph);
   for (double x : std::vector<double>{0.1, -INFINITY, NAN}) ASSERT_TRUE(session.Run("f", {{"x", x}}).ok());
   LogValues log = *session.ReadLog("x");
@@ -169,7 +169,7 @@ TEST(ScalarLogTest, ValuesAreExactAndMayBeNoNumbers) {
 TEST(ScalarLogTest, DevicesHaveTheirLogs) {
   setenv("SINTER_CPU_DEVICES", "2", /*overwrite=*/1);
   Graph graph("g");
-  graph.Function("f", [](Builder& b) {
+  graph.Function("f", Mode::kTrain, [](Builder& b) {
     Tensor x = b.Input("x", F32, {4});
     Tensor near = Copy(x, Device::Cpu(0)), far = Copy(x, Device::Cpu(1));
     b.Log("near", Sum(near));
@@ -191,7 +191,7 @@ TEST(ScalarLogTest, DevicesHaveTheirLogs) {
 TEST(ScalarLogTest, LoggingIsPartOfTheUpdate) {
   Graph silent("g");
   Variable w = silent.Variable("w", F32, {64});
-  silent.Function("train", [&](Builder& b) {
+  silent.Function("train", Mode::kTrain, [&](Builder& b) {
     optim::Sgd{.learning_rate = 0.1}.Minimize(Sum(Square(b.Read(w) - b.Scalar("x"))));
   });
   Plan without = *Compile(silent), with = *Compile(Training({}));
@@ -243,7 +243,7 @@ TEST(ScalarLogTest, UnknownLogsAreErrors) {
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(status.message()), HasSubstr("no function logs \"loss\"; the logs are twice"));
   Graph graph("g");
-  graph.Function("f", [](Builder& b) { b.Output("y", b.Scalar("x") + 1.0); });
+  graph.Function("f", Mode::kTrain, [](Builder& b) { b.Output("y", b.Scalar("x") + 1.0); });
   Session silent = MustStart(graph);
   EXPECT_THAT(std::string(silent.ReadLog("loss").status().message()), HasSubstr("the plan has no logs"));
 }
@@ -291,7 +291,7 @@ TEST(ScalarLogTest, WrongLogsAreErrors) {
   };
   for (const Case& c : cases) {
     Graph graph("g");
-    graph.Function("f", c.body);
+    graph.Function("f", Mode::kTrain, c.body);
     EXPECT_EQ(graph.status().code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(graph.status().message()), HasSubstr(c.says));
     EXPECT_THAT(std::string(graph.status().message()), HasSubstr("scalar_log_test.cc:"));

@@ -418,10 +418,9 @@ std::vector<std::string> OptimizerNames() {
 
 Graph BuildTraining(const TrainingSetup& setup) {
   const Model model = MakeModel(setup);
-  Graph graph(setup.model, /*seed=*/11);
-  graph.SetPrecision(setup.precision);
+  Graph graph(setup.model, {.seed = 11, .precision = setup.precision});
   const bool whole = setup.parts == 1;
-  graph.Function(whole ? "train" : "accumulate", [&](Builder& b) {
+  graph.Function(whole ? "train" : "accumulate", Mode::kTrain, [&](Builder& b) {
     auto [x, y] = AddInputs(b, setup, model);
     Tensor loss = model.LossOf(b, x, y);
     WithOptimizer(
@@ -431,7 +430,7 @@ Graph BuildTraining(const TrainingSetup& setup) {
     b.Output("loss", loss);
   });
   if (!whole) {
-    graph.Function("update", [&](Builder& b) {
+    graph.Function("update", Mode::kTrain, [&](Builder& b) {
       WithOptimizer(setup.optimizer, b.Scalar("lr"),
                     [&](const auto& optimizer) { optimizer.ApplyAccumulated(b); });
     });

@@ -5,7 +5,7 @@
 
 int main(int argc, char** argv) {
   sn::Graph graph("square");
-  graph.Function("square", [](sn::Builder& b) {
+  graph.Function("square", sn::Mode::kTrain, [](sn::Builder& b) {
     sn::Tensor x = b.Input("x", sn::F32, {4});
     b.Output("y", x * x);
   });

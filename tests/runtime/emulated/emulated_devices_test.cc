@@ -29,7 +29,7 @@ class EmulatedDevicesTest : public ::testing::Test {
 
 Graph Exponentials() {
   Graph graph("g");
-  graph.Function("f", [](Builder& b) {
+  graph.Function("f", Mode::kTrain, [](Builder& b) {
     Tensor x = b.Input("x", F32, {300});
     b.Output("y", Exp(x) + 2 * x);
   });
@@ -77,7 +77,7 @@ TEST_F(EmulatedDevicesTest, MissingDevicesAndKernelsAreErrors) {
 // Returns the program of a kernel whose output `z` is an array of 300 floats.
 Graph UserKernel(const std::string& body) {
   Graph graph("g");
-  graph.Function("f", [&](Builder& b) {
+  graph.Function("f", Mode::kTrain, [&](Builder& b) {
     const ElementwiseKernel kernel("T x", "raw T z", body, "user_kernel");
     b.Output("z", kernel({b.Input("x", F32, {300})}, {.raw_shapes = {{300}}}));
   });

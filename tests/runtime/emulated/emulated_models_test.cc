@@ -53,11 +53,11 @@ HostTensor Labels(std::vector<int64_t> shape, int64_t below) {
 }
 
 Model LeNet() {
-  Model model{Graph("lenet", /*seed=*/3), Waves({8, 1, 28, 28}), Labels({8}, kClasses)};
+  Model model{Graph("lenet", {.seed = 3}), Waves({8, 1, 28, 28}), Labels({8}, kClasses)};
   nn::Module net = nn::Sequential{nn::Conv2d(6, 5), nn::Relu(),          nn::MaxPool(2), nn::Conv2d(12, 5),
                                   nn::Tanh(),       nn::AvgPool(2),      nn::Flatten(),  nn::Linear(32),
                                   nn::Relu(),       nn::Linear(kClasses)};
-  model.graph.Function("train", [&](Builder& b) {
+  model.graph.Function("train", Mode::kTrain, [&](Builder& b) {
     Tensor loss = SoftmaxCrossEntropy(net(b.Input("x", F32, {8, 1, 28, 28})), b.Input("y", I32, {8}));
     optim::Sgd{.learning_rate = b.Scalar("rate")}.Minimize(loss);
     b.Output("loss", loss);
@@ -69,15 +69,15 @@ Model LeNet() {
 // bias is 0 but for rounding, which AdamW would scale up. The epsilon keeps AdamW from doing so elsewhere.
 Model Gpt(Precision precision) {
   constexpr int64_t kBatch = 2, kTime = 16, kWidth = 32;
-  Model model{Graph("gpt", /*seed=*/5), Labels({kBatch, kTime}, kWords), Labels({kBatch, kTime}, kWords - 3)};
-  model.graph.SetPrecision(precision);
+  Model model{Graph("gpt", {.seed = 5, .precision = precision}), Labels({kBatch, kTime}, kWords),
+              Labels({kBatch, kTime}, kWords - 3)};
   nn::Embedding words(kWords, kWidth);
   nn::Module net = nn::Sequential{
       nn::Residual{nn::LayerNorm(), nn::MultiHeadAttention(2, {.causal = true, .bias = false})},
       nn::Residual{nn::LayerNorm(), nn::Linear(4 * kWidth, {.out_dim = "mlp"}), nn::GeluTanh(),
                    nn::Linear(kWidth, {.in_dim = "mlp"})},
       nn::LayerNorm(), nn::Linear(kWords)};
-  model.graph.Function("train", [&](Builder& b) {
+  model.graph.Function("train", Mode::kTrain, [&](Builder& b) {
     Tensor x = b.Input("x", I32, {kBatch, kTime}), y = b.Input("y", I32, {kBatch, kTime});
     Tensor loss = SoftmaxCrossEntropy(net(words(x)), y);
     optim::AdamW{.learning_rate = b.Scalar("rate"), .epsilon = 1e-3, .weight_decay = 0.1, .clip_norm = 1.0}
@@ -89,8 +89,8 @@ Model Gpt(Precision precision) {
 
 // In bf16, the channels of images are adjacent, and those of the first convolution are padded.
 Model ResNet(Precision precision) {
-  Model model{Graph("resnet", /*seed=*/7), Waves({4, 3, 16, 16}), Labels({4}, kClasses)};
-  model.graph.SetPrecision(precision);
+  Model model{Graph("resnet", {.seed = 7, .precision = precision}), Waves({4, 3, 16, 16}),
+              Labels({4}, kClasses)};
   const auto conv = [](int64_t channels, int64_t stride) {
     return nn::Sequential{
         nn::Conv2d(channels, 3, {.strides = {stride, stride}, .padding = {1, 1, 1, 1}, .bias = false}),
@@ -102,7 +102,7 @@ Model ResNet(Precision precision) {
       conv(8, 1),         nn::Relu(),          nn::MaxPool(2),
       nn::Residual(same), nn::Relu(),          nn::Residual(half, nn::Conv2d(16, 1, {.strides = {2, 2}})),
       nn::Relu(),         nn::GlobalAvgPool(), nn::Linear(kClasses)};
-  model.graph.Function("train", [&](Builder& b) {
+  model.graph.Function("train", Mode::kTrain, [&](Builder& b) {
     Tensor loss = SoftmaxCrossEntropy(net(b.Input("x", F32, {4, 3, 16, 16})), b.Input("y", I32, {4}));
     optim::Momentum{.learning_rate = b.Scalar("rate")}.Minimize(loss);
     b.Output("loss", loss);
@@ -250,9 +250,9 @@ TEST_F(EmulatedModelsTest, GptOnAMeshOfFour) {
 // product.
 TEST_F(EmulatedModelsTest, PartsOfInputsThatAreNotAligned) {
   constexpr int64_t kBatch = 17, kFeatures = 2402;
-  Model model{Graph("mlp", /*seed=*/9), Waves({kBatch, kFeatures}), Labels({kBatch}, kClasses)};
+  Model model{Graph("mlp", {.seed = 9}), Waves({kBatch, kFeatures}), Labels({kBatch}, kClasses)};
   nn::Module net = nn::Sequential{nn::Linear(8), nn::Tanh(), nn::Linear(kClasses)};
-  model.graph.Function("train", [&](Builder& b) {
+  model.graph.Function("train", Mode::kTrain, [&](Builder& b) {
     Tensor x = b.Input("x", F32, {kBatch, kFeatures});
     Tensor loss = SoftmaxCrossEntropy(net(x * 0.5), b.Input("y", I32, {kBatch})) + Mean(net(x));
     optim::Sgd{.learning_rate = b.Scalar("rate")}.Minimize(loss);
@@ -282,11 +282,11 @@ TEST_F(EmulatedModelsTest, GptInBf16WithAttentionOfALibrary) {
 // One half of the model on each device: values and gradients are copied.
 TEST_F(EmulatedModelsTest, AModelOverTwoDevices) {
   const auto make = [](Device first_device, Device second_device) {
-    Model model{Graph("halves", /*seed=*/3), Waves({8, 20}), Labels({8}, kClasses)};
+    Model model{Graph("halves", {.seed = 3}), Waves({8, 20}), Labels({8}, kClasses)};
     nn::Module first = nn::Linear(16), second = nn::Linear(kClasses);
     first.Named("first").To(first_device);
     second.Named("second").To(second_device);
-    model.graph.Function("train", [&](Builder& b) {
+    model.graph.Function("train", Mode::kTrain, [&](Builder& b) {
       Tensor h = Tanh(first(b.Input("x", F32, {8, 20})));
       Tensor loss = SoftmaxCrossEntropy(second(Copy(h, second_device)), b.Input("y", I32, {8}));
       optim::AdamW{.learning_rate = b.Scalar("rate"), .clip_norm = 0.5}.Minimize(loss);
