@@ -8,10 +8,14 @@
 //   root           Reduce to the first device, then Broadcast.
 //   copies         Copies every tensor to the first device, combines them there, and copies the result back.
 //   nccl           ncclAllReduce without a plan; one thread launches on all devices.
+//   gather         AllGather of a part from each device.
+//   scatter        ReduceScatter to a part on each device.
+//   nccl_gather, nccl_scatter     NCCL's own calls.
 //
-// The tensors are variables; a run replaces them by their mean. `busGBps` is 2 (k - 1) / k of a tensor's
-// bytes divided by the time, for k devices. This is the least traffic of each device and the figure of
-// nccl-tests. The program checks results before it times them.
+// The tensors are variables. A run replaces them by their mean, or writes what it gathers or scatters to other
+// variables. `busGBps` is 2 (k - 1) / k of a whole tensor's bytes divided by the time, for k devices; for a
+// gather or scatter, half of that. This is the least traffic of each device and the figure of nccl-tests. The
+// program checks results before it times them.
 #include <benchmark/benchmark.h>
 
 #include <cmath>
@@ -69,49 +73,87 @@ std::vector<sn::Tensor> ByCopies(const std::vector<sn::Tensor>& parts,
   return all;
 }
 
-std::string Name(size_t i) { return absl::StrCat("v", i); }
+std::vector<sn::Tensor> Gathered(const std::vector<sn::Tensor>& parts, const std::vector<sn::Device>&) {
+  return sn::AllGather(parts);
+}
 
-absl::StatusOr<sn::Session> MakeSession(const std::vector<sn::Device>& devices, int64_t elements,
-                                        const Combining& combine) {
-  sn::Graph graph("all_reduce");
-  std::vector<sn::Variable> variables;
+std::vector<sn::Tensor> Scattered(const std::vector<sn::Tensor>& parts, const std::vector<sn::Device>&) {
+  return sn::ReduceScatter(parts, sn::ReduceOp::kMean);
+}
+
+enum class Kind { kMeans, kGather, kScatter };
+
+// An exchange of tensors that have `elements` when they are whole, among `devices`, which divide them.
+struct Exchange {
+  Kind kind;
+  std::vector<sn::Device> devices;
+  int64_t elements;
+
+  int64_t Part() const { return elements / static_cast<int64_t>(devices.size()); }
+  int64_t In() const { return kind == Kind::kGather ? Part() : elements; }
+  int64_t Out() const { return kind == Kind::kScatter ? Part() : elements; }
+  // The bytes that each device must send.
+  double Bytes() const {
+    const double k = static_cast<double>(devices.size());
+    return (kind == Kind::kMeans ? 2 : 1) * (k - 1) / k * 4.0 * static_cast<double>(elements);
+  }
+  // The variables that device i reads and writes.
+  std::string InName(size_t i) const { return absl::StrCat("v", i); }
+  std::string OutName(size_t i) const { return absl::StrCat(kind == Kind::kMeans ? "v" : "r", i); }
+};
+
+absl::StatusOr<sn::Session> MakeSession(const Exchange& exchange, const Combining& combine) {
+  sn::Graph graph("exchange");
+  std::vector<sn::Variable> sources, results;
+  const std::vector<sn::Device>& devices = exchange.devices;
   for (size_t i = 0; i < devices.size(); ++i) {
-    variables.push_back(graph.Variable(Name(i), sn::F32, {elements}, {.device = devices[i]}));
+    sources.push_back(graph.Variable(exchange.InName(i), sn::F32, {exchange.In()}, {.device = devices[i]}));
+    results.push_back(
+        exchange.kind == Kind::kMeans
+            ? sources.back()
+            : graph.Variable(exchange.OutName(i), sn::F32, {exchange.Out()}, {.device = devices[i]}));
   }
   graph.Function("run", sn::Mode::kTrain, [&](sn::Builder& b) {
     std::vector<sn::Tensor> parts;
-    for (const sn::Variable& variable : variables) parts.push_back(b.Read(variable));
-    const std::vector<sn::Tensor> results = combine(parts, devices);
-    for (size_t i = 0; i < variables.size(); ++i) b.Assign(variables[i], results[i]);
+    for (const sn::Variable& variable : sources) parts.push_back(b.Read(variable));
+    const std::vector<sn::Tensor> combined = combine(parts, devices);
+    for (size_t i = 0; i < results.size(); ++i) b.Assign(results[i], combined[i]);
   });
   SINTER_ASSIGN_OR_RETURN(sn::Plan plan, sn::Compile(graph, {.device = devices[0]}));
   return sn::Session::Create(std::move(plan));
 }
 
-// Runs once and checks that every variable is the mean of all.
-absl::Status CheckMeans(sn::Session& session, sn::BoundFunction& run, size_t devices, int64_t elements) {
-  std::vector<double> mean(static_cast<size_t>(elements), 0);
+// Runs once and checks the results of every device.
+absl::Status CheckResults(sn::Session& session, sn::BoundFunction& run, const Exchange& exchange) {
+  std::vector<double> whole;
+  if (exchange.kind != Kind::kGather) whole.resize(static_cast<size_t>(exchange.elements));
+  const size_t devices = exchange.devices.size();
   for (size_t i = 0; i < devices; ++i) {
-    const sn::HostTensor values = sn::bench::Uniform(i + 1, {elements});
-    SINTER_RETURN_IF_ERROR(session.WriteVariable(Name(i), values));
+    const sn::HostTensor values = sn::bench::Uniform(i + 1, {exchange.In()});
+    SINTER_RETURN_IF_ERROR(session.WriteVariable(exchange.InName(i), values));
     SINTER_ASSIGN_OR_RETURN(const std::span<const float> span, values.Span<float>());
-    for (size_t e = 0; e < mean.size(); ++e) mean[e] += span[e] / static_cast<double>(devices);
+    if (exchange.kind == Kind::kGather) {
+      whole.insert(whole.end(), span.begin(), span.end());
+      continue;
+    }
+    for (size_t e = 0; e < whole.size(); ++e) whole[e] += span[e] / static_cast<double>(devices);
   }
   SINTER_RETURN_IF_ERROR(run.Run());
   for (size_t i = 0; i < devices; ++i) {
-    SINTER_ASSIGN_OR_RETURN(const sn::HostTensor values, session.ReadVariable(Name(i)));
+    SINTER_ASSIGN_OR_RETURN(const sn::HostTensor values, session.ReadVariable(exchange.OutName(i)));
     SINTER_ASSIGN_OR_RETURN(const std::span<const float> span, values.Span<float>());
-    for (size_t e = 0; e < mean.size(); ++e) {
-      if (std::abs(span[e] - mean[e]) <= 1e-6) continue;
-      return absl::InternalError(
-          absl::StrCat("element ", e, " of ", Name(i), " is ", span[e], " and not ", mean[e]));
+    const size_t first = exchange.kind == Kind::kScatter ? i * span.size() : 0;
+    for (size_t e = 0; e < span.size(); ++e) {
+      if (std::abs(span[e] - whole[first + e]) <= 1e-6) continue;
+      return absl::InternalError(absl::StrCat("element ", e, " of ", exchange.OutName(i), " is ", span[e],
+                                              " and not ", whole[first + e]));
     }
   }
   return absl::OkStatus();
 }
 
-// Times `runs`, which makes kRunsATime exchanges among `devices` devices and waits for all of them.
-absl::Status Time(State& state, int64_t elements, size_t devices, const std::function<absl::Status()>& runs) {
+// Times `runs`, which makes kRunsATime exchanges and waits for all of them.
+absl::Status Time(State& state, const Exchange& exchange, const std::function<absl::Status()>& runs) {
   double total = 0;
   for (auto _ : state) {
     SINTER_ASSIGN_OR_RETURN(const sn::bench::Timing timing, sn::bench::TimeMs(runs, 0, 1, 0));
@@ -120,23 +162,21 @@ absl::Status Time(State& state, int64_t elements, size_t devices, const std::fun
     total += seconds;
   }
   const double mean = total / static_cast<double>(state.iterations());
-  const double k = static_cast<double>(devices), bytes = 4.0 * static_cast<double>(elements);
-  state.counters["busGBps"] = 2 * (k - 1) / k * bytes / mean / 1e9;
+  state.counters["busGBps"] = exchange.Bytes() / mean / 1e9;
   return absl::OkStatus();
 }
 
-absl::Status TimePlan(State& state, const std::vector<sn::Device>& devices, int64_t elements,
-                      const Combining& combine) {
-  SINTER_ASSIGN_OR_RETURN(sn::Session session, MakeSession(devices, elements, combine));
+absl::Status TimePlan(State& state, const Exchange& exchange, const Combining& combine) {
+  SINTER_ASSIGN_OR_RETURN(sn::Session session, MakeSession(exchange, combine));
   SINTER_ASSIGN_OR_RETURN(sn::BoundFunction run, session.Bind("run"));
-  SINTER_RETURN_IF_ERROR(CheckMeans(session, run, devices.size(), elements));
+  SINTER_RETURN_IF_ERROR(CheckResults(session, run, exchange));
   const auto runs = [&]() -> absl::Status {
     for (int i = 0; i < kRunsATime; ++i) SINTER_RETURN_IF_ERROR(run.Run());
     return session.Synchronize();
   };
   // The second run captures the graph.
   SINTER_RETURN_IF_ERROR(runs());
-  return Time(state, elements, devices.size(), runs);
+  return Time(state, exchange, runs);
 }
 
 #ifdef SINTER_WITH_CUDA
@@ -144,10 +184,18 @@ absl::Status TimePlan(State& state, const std::vector<sn::Device>& devices, int6
 struct NcclMember {
   ncclComm_t comm = nullptr;
   cudaStream_t stream = nullptr;
-  float* data = nullptr;
+  float* in = nullptr;
+  float* out = nullptr;  // The sums of an all-reduce replace its operands.
 };
 
-absl::StatusOr<std::vector<NcclMember>> Members(const sn::Nccl& nccl, int gpus, size_t elements) {
+absl::Status TakeZeros(float*& data, int64_t elements) {
+  const size_t bytes = static_cast<size_t>(elements) * sizeof(float);
+  SINTER_RETURN_IF_ERROR(sn::CudaStatus(cudaMalloc(&data, bytes), "take memory"));
+  return sn::CudaStatus(cudaMemset(data, 0, bytes), "clear it");
+}
+
+absl::StatusOr<std::vector<NcclMember>> Members(const sn::Nccl& nccl, const Exchange& exchange) {
+  const int gpus = static_cast<int>(exchange.devices.size());
   std::vector<NcclMember> members(static_cast<size_t>(gpus));
   ncclUniqueId id;
   SINTER_RETURN_IF_ERROR(nccl.Check(nccl.GetUniqueId(&id), "make an id"));
@@ -156,8 +204,8 @@ absl::StatusOr<std::vector<NcclMember>> Members(const sn::Nccl& nccl, int gpus, 
     NcclMember& m = members[static_cast<size_t>(i)];
     SINTER_RETURN_IF_ERROR(sn::CudaStatus(cudaSetDevice(i), "choose a GPU"));
     SINTER_RETURN_IF_ERROR(sn::CudaStatus(cudaStreamCreate(&m.stream), "make a stream"));
-    SINTER_RETURN_IF_ERROR(sn::CudaStatus(cudaMalloc(&m.data, elements * sizeof(float)), "take memory"));
-    SINTER_RETURN_IF_ERROR(sn::CudaStatus(cudaMemset(m.data, 0, elements * sizeof(float)), "clear it"));
+    SINTER_RETURN_IF_ERROR(TakeZeros(m.in, exchange.In()));
+    if (exchange.kind != Kind::kMeans) SINTER_RETURN_IF_ERROR(TakeZeros(m.out, exchange.Out()));
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     SINTER_RETURN_IF_ERROR(nccl.Check(nccl.CommInitRankConfig(&m.comm, gpus, id, i, &config), "connect"));
   }
@@ -165,18 +213,30 @@ absl::StatusOr<std::vector<NcclMember>> Members(const sn::Nccl& nccl, int gpus, 
   return members;
 }
 
-absl::Status TimeNccl(State& state, int gpus, int64_t elements) {
+ncclResult_t Start(const sn::Nccl& nccl, const Exchange& exchange, const NcclMember& m) {
+  switch (exchange.kind) {
+    case Kind::kMeans:
+      return nccl.AllReduce(m.in, m.in, static_cast<size_t>(exchange.elements), ncclFloat, ncclAvg, m.comm,
+                            m.stream);
+    case Kind::kGather:
+      return nccl.AllGather(m.in, m.out, static_cast<size_t>(exchange.Part()), ncclFloat, m.comm, m.stream);
+    case Kind::kScatter:
+      return nccl.ReduceScatter(m.in, m.out, static_cast<size_t>(exchange.Part()), ncclFloat, ncclAvg, m.comm,
+                                m.stream);
+  }
+  return ncclInternalError;
+}
+
+absl::Status TimeNccl(State& state, const Exchange& exchange) {
   SINTER_ASSIGN_OR_RETURN(const sn::Nccl* const nccl, sn::LoadNccl());
-  const auto count = static_cast<size_t>(elements);
-  SINTER_ASSIGN_OR_RETURN(const std::vector<NcclMember> members, Members(*nccl, gpus, count));
+  SINTER_ASSIGN_OR_RETURN(const std::vector<NcclMember> members, Members(*nccl, exchange));
   const auto runs = [&]() -> absl::Status {
     for (int run = 0; run < kRunsATime; ++run) {
       SINTER_RETURN_IF_ERROR(nccl->Check(nccl->GroupStart(), "begin a group"));
       for (const NcclMember& m : members) {
-        SINTER_RETURN_IF_ERROR(nccl->Check(
-            nccl->AllReduce(m.data, m.data, count, ncclFloat, ncclAvg, m.comm, m.stream), "reduce"));
+        SINTER_RETURN_IF_ERROR(nccl->Check(Start(*nccl, exchange, m), "exchange"));
       }
-      SINTER_RETURN_IF_ERROR(nccl->Check(nccl->GroupEnd(), "reduce"));
+      SINTER_RETURN_IF_ERROR(nccl->Check(nccl->GroupEnd(), "exchange"));
     }
     for (const NcclMember& m : members) {
       SINTER_RETURN_IF_ERROR(sn::CudaStatus(cudaStreamSynchronize(m.stream), "wait"));
@@ -184,10 +244,11 @@ absl::Status TimeNccl(State& state, int gpus, int64_t elements) {
     return absl::OkStatus();
   };
   SINTER_RETURN_IF_ERROR(runs());
-  SINTER_RETURN_IF_ERROR(Time(state, elements, members.size(), runs));
+  SINTER_RETURN_IF_ERROR(Time(state, exchange, runs));
   for (const NcclMember& m : members) {
     SINTER_RETURN_IF_ERROR(nccl->Check(nccl->CommDestroy(m.comm), "disconnect"));
-    SINTER_RETURN_IF_ERROR(sn::CudaStatus(cudaFree(m.data), "give memory back"));
+    SINTER_RETURN_IF_ERROR(sn::CudaStatus(cudaFree(m.in), "give memory back"));
+    SINTER_RETURN_IF_ERROR(sn::CudaStatus(cudaFree(m.out), "give memory back"));
   }
   return absl::OkStatus();
 }
@@ -203,22 +264,32 @@ void Register(const std::string& name, const std::function<absl::Status(State&)>
 }
 
 void RegisterAll(const std::vector<sn::Device>& devices) {
-  const std::pair<const char*, Combining> ways[] = {
-      {"all_reduce", AllReduced}, {"sharded", Sharded}, {"root", ByRoot}, {"copies", ByCopies}};
+  struct Way {
+    const char* name;
+    Kind kind;
+    Combining combine;
+  };
+  const Way ways[] = {{"all_reduce", Kind::kMeans, AllReduced}, {"sharded", Kind::kMeans, Sharded},
+                      {"root", Kind::kMeans, ByRoot},           {"copies", Kind::kMeans, ByCopies},
+                      {"gather", Kind::kGather, Gathered},      {"scatter", Kind::kScatter, Scattered}};
   const std::vector<int64_t> sizes =
       devices[0].is_gpu() ? std::vector<int64_t>{1, 16, 64, 256} : std::vector<int64_t>{1, 16};
+  const auto count = static_cast<int64_t>(devices.size());
   for (const int64_t mib : sizes) {
-    const int64_t elements = mib << 18;
-    for (const auto& [name, way] : ways) {
-      Register(absl::StrCat(name, "/MiB:", mib), [&devices, elements, combine = way](State& state) {
-        return TimePlan(state, devices, elements, combine);
-      });
+    const int64_t elements = (mib << 18) / count * count;
+    for (const Way& way : ways) {
+      const Exchange exchange{way.kind, devices, elements};
+      Register(absl::StrCat(way.name, "/MiB:", mib),
+               [exchange, way](State& state) { return TimePlan(state, exchange, way.combine); });
     }
 #ifdef SINTER_WITH_CUDA
-    if (devices[0].is_gpu()) {
-      const int gpus = static_cast<int>(devices.size());
-      Register(absl::StrCat("nccl/MiB:", mib),
-               [gpus, elements](State& state) { return TimeNccl(state, gpus, elements); });
+    if (!devices[0].is_gpu()) continue;
+    const std::pair<const char*, Kind> calls[] = {
+        {"nccl", Kind::kMeans}, {"nccl_gather", Kind::kGather}, {"nccl_scatter", Kind::kScatter}};
+    for (const auto& [name, kind] : calls) {
+      const Exchange exchange{kind, devices, elements};
+      Register(absl::StrCat(name, "/MiB:", mib),
+               [exchange](State& state) { return TimeNccl(state, exchange); });
     }
 #endif
   }

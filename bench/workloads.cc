@@ -38,30 +38,31 @@ class Parameters {
  public:
   explicit Parameters(TrainingWorkload& workload) : workload_(workload) {}
 
-  Variable Weight(const Shape& shape, int64_t fan_in) {
+  // `dims`: VariableOptions::dims.
+  Variable Weight(const Shape& shape, int64_t fan_in, const std::vector<DimName>& dims = {}) {
     float scale = static_cast<float>(1 / std::sqrt(static_cast<double>(fan_in)));
-    return Add(Uniform(variables_.size() + 1, shape, scale));
+    return Add(Uniform(variables_.size() + 1, shape, scale), dims);
   }
   // Makes a variable drawn from a normal distribution; the workload has no copy of its values.
-  Variable Drawn(const Shape& shape, double stddev) {
-    return Make(shape, {VariableInit::Kind::kNormal, 0, stddev});
+  Variable Drawn(const Shape& shape, double stddev, const std::vector<DimName>& dims = {}) {
+    return Make(shape, {.init = {VariableInit::Kind::kNormal, 0, stddev}, .dims = dims});
   }
-  Variable Filled(const Shape& shape, float value) {
+  Variable Filled(const Shape& shape, float value, const std::vector<DimName>& dims = {}) {
     HostTensor tensor = MustMake(DType::kF32, shape);
     std::fill_n(static_cast<float*>(tensor.mutable_data()), tensor.num_elements(), value);
-    return Add(std::move(tensor));
+    return Add(std::move(tensor), dims);
   }
   const std::vector<Variable>& variables() const { return variables_; }
 
  private:
-  Variable Add(HostTensor value) {
-    Variable variable = Make(value.shape(), {});
+  Variable Add(HostTensor value, const std::vector<DimName>& dims) {
+    Variable variable = Make(value.shape(), {.dims = dims});
     workload_.parameters.push_back({variable.name(), std::move(value)});
     return variable;
   }
-  Variable Make(const Shape& shape, const VariableInit& init) {
+  Variable Make(const Shape& shape, const VariableOptions& options) {
     std::string name = absl::StrCat("p", variables_.size());
-    return variables_.emplace_back(workload_.graph.Variable(name, DType::kF32, shape, {.init = init}));
+    return variables_.emplace_back(workload_.graph.Variable(name, DType::kF32, shape, options));
   }
 
   TrainingWorkload& workload_;
@@ -132,8 +133,9 @@ TrainingWorkload Lenet(const WorkloadOptions& options) {
   std::vector<Variable> v = {
       p.Weight({20, 1, 3, 3}, 9), p.Filled({20}, 0),  p.Weight({50, 20, 5, 5}, 500), p.Filled({50}, 0),
       p.Weight({800, 128}, 800),  p.Filled({128}, 0), p.Weight({128, 10}, 128),      p.Filled({10}, 0)};
-  w.x = Uniform(1001, {256, 1, 28, 28});
-  w.y = Integers(1002, {256}, 10);
+  const int64_t batch = 256 * options.devices;
+  w.x = Uniform(1001, {batch, 1, 28, 28});
+  w.y = Integers(1002, {batch}, 10);
   TrainedModel model{.parameters = [v] { return v; }, .logits = {}, .minimize = {}};
   model.logits = [v, math = options.math](Builder& b, const Tensor& x) {
     auto conv = [&](const Tensor& images, size_t i) {
@@ -158,8 +160,9 @@ TrainingWorkload Mlp6(const WorkloadOptions& options) {
     v.push_back(p.Weight({widths[i], widths[i + 1]}, widths[i]));
     v.push_back(p.Filled({widths[i + 1]}, 0));
   }
-  w.x = Uniform(1001, {100, 784});
-  w.y = Integers(1002, {100}, 10);
+  const int64_t batch = 100 * options.devices;
+  w.x = Uniform(1001, {batch, 784});
+  w.y = Integers(1002, {batch}, 10);
   TrainedModel model{.parameters = [v] { return v; }, .logits = {}, .minimize = {}};
   model.logits = [v, math = options.math](Builder& b, Tensor x) {
     for (size_t i = 0; i < v.size(); i += 2) {
@@ -216,27 +219,29 @@ Tensor GptLogits(Builder& b, const std::vector<Variable>& v, const Tensor& token
   return MatMul(last, table, {.transpose_b = true, .math = form.math});
 }
 
-// Creates the parameters of a GPT. `weight` creates a matrix for a fan-in.
-std::vector<Variable> GptParameters(Parameters& p, const GptSizes& s,
-                                    const std::function<Variable(const Shape&, int64_t)>& weight) {
-  const int64_t d = s.width;
+// Creates a matrix for a fan-in.
+using MakeWeight = std::function<Variable(const Shape&, int64_t, const std::vector<DimName>&)>;
+
+// Creates the parameters of a GPT. Their dimensions have the names that parallel::Tensor cuts.
+std::vector<Variable> GptParameters(Parameters& p, const GptSizes& s, const MakeWeight& weight) {
+  const int64_t d = s.width, depth = d / s.heads;
   auto norm = [&] {
     p.Filled({d}, 1);
     p.Filled({d}, 0);
   };
-  auto linear = [&](int64_t in, int64_t out) {
-    weight({in, out}, in);
-    p.Filled({out}, 0);
+  auto linear = [&](int64_t in, int64_t out, const DimName& in_dim, const DimName& out_dim) {
+    weight({in, out}, in, {in_dim, out_dim});
+    p.Filled({out}, 0, {out_dim});
   };
-  weight({s.vocabulary, d}, d);
-  weight({s.context, d}, d);
+  weight({s.vocabulary, d}, d, {"vocabulary", ""});
+  weight({s.context, d}, d, {});
   for (int64_t i = 0; i < s.layers; ++i) {
     norm();
-    linear(d, 3 * d);
-    linear(d, d);
+    linear(d, 3 * d, "", {{3}, {s.heads, "heads"}, {depth}});
+    linear(d, d, {{s.heads, "heads"}, {depth}}, "");
     norm();
-    linear(d, 4 * d);
-    linear(4 * d, d);
+    linear(d, 4 * d, "", "mlp");
+    linear(4 * d, d, "mlp", "");
   }
   norm();
   return p.variables();
@@ -248,9 +253,10 @@ TrainingWorkload Gpt(std::string_view name, const GptForm& form, const WorkloadO
   Parameters p(w);
   const GptSizes& s = form.sizes;
   TrainedModel model;
-  const std::vector<Variable> v = GptParameters(p, s, [&](const Shape& shape, int64_t fan_in) {
-    return drawn ? p.Drawn(shape, 0.02) : p.Weight(shape, fan_in);
-  });
+  const std::vector<Variable> v =
+      GptParameters(p, s, [&](const Shape& shape, int64_t fan_in, const std::vector<DimName>& dims) {
+        return drawn ? p.Drawn(shape, 0.02, dims) : p.Weight(shape, fan_in, dims);
+      });
   model.parameters = [v] { return v; };
   w.x = Integers(1001, {s.batch, s.context}, s.vocabulary);
   w.y = Integers(1002, {s.batch, s.context}, s.vocabulary);
@@ -264,7 +270,9 @@ TrainingWorkload Gpt(std::string_view name, const GptForm& form, const WorkloadO
 }
 
 TrainingWorkload CharGpt(const WorkloadOptions& options) {
-  return Gpt("char_gpt", {.sizes = kCharGpt, .math = options.math}, options);
+  GptSizes s = kCharGpt;
+  s.batch *= options.devices;
+  return Gpt("char_gpt", {.sizes = s, .math = options.math}, options);
 }
 
 absl::StatusOr<TrainingWorkload> Gpt2(const WorkloadOptions& options) {

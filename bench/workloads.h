@@ -37,8 +37,8 @@ struct WorkloadOptions {
   // True: the data are variables that stay on the device, as in the peers on GPUs. False: each run gets the
   // data.
   bool data_are_variables = false;
-  // Number of devices that share a batch. For gpt2 and resnet50 the batch grows with this number. If the data
-  // are variables, each device has all data and selects its rows by their numbers, input "rows".
+  // Number of devices that train together. The batch grows with this number. If the data are variables, each
+  // device has all data and selects its rows by their numbers, input "rows".
   int64_t devices = 1;
   // Math mode of matmuls and convolutions.
   MathMode math = MathMode::kIeee;

@@ -1,14 +1,23 @@
-"""Checks the configurations of torch_mesh.py and jax_mesh.py. Needs neither PyTorch nor JAX."""
+"""Checks the configurations of torch_mesh.py and jax_mesh.py, and compare_mesh.py. Needs no PyTorch or JAX.
+
+usage: mesh_peers_test.py SINTER_BENCH_MODELS
+"""
 import contextlib
 import io
+import json
 import math
 import pathlib
+import subprocess
 import sys
+import tempfile
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench" / "peers"))
+PEERS = pathlib.Path(__file__).resolve().parents[2] / "bench" / "peers"
+PROGRAM = sys.argv.pop()
+sys.path.insert(0, str(PEERS))
 
-import mesh_models  # noqa: E402  (after the path)
+import compare_mesh  # noqa: E402  (after the path)
+import mesh_models  # noqa: E402
 import mesh_options  # noqa: E402
 import mesh_runs  # noqa: E402
 import torch_modes  # noqa: E402
@@ -93,6 +102,55 @@ class MeshPeersTest(unittest.TestCase):
         self.assertAlmostEqual(report.results[1]["of_linear"], 0.4)
         self.assertAlmostEqual(report.results[1]["loss_gap"], 1e-3)
         self.assertIn("40.0%", text.getvalue())
+
+    def test_sinter_gets_the_same_work(self):
+        run, = runs("--model gpt2-xl --heads 20 --strategy zero3 --batch 8", available=2)
+        command = " ".join(compare_mesh.sinter_command("bench", run, 2))
+        self.assertEqual(command, "bench --json --only gpt2 --device gpu:0 --seconds 2 --precision bf16 --gpt2-layers 48 "
+                         "--gpt2-heads 20 --gpt2-width 1600 --gpt2-context 1024 --gpt2-vocabulary 50304 "
+                         "--gpt2-batch 8 --mesh data=2 --zero 3")
+        run, = runs("--model lenet --tf32 --strategy single")
+        self.assertEqual(" ".join(compare_mesh.sinter_command("bench", run, 1)),
+                         "bench --json --only lenet --device gpu:0 --seconds 1 --precision f32 --tf32")
+        for options, words in (("--model lenet --batch 8", "256 images a device"),
+                               ("--mesh tensor=2 --global-batch 3", "do not divide")):
+            run, = runs(options)
+            with self.assertRaisesRegex(ValueError, words):
+                compare_mesh.sinter_command("bench", run, 1)
+
+    def test_ratios_are_to_the_best_peer(self):
+        def result(peer, mesh, devices, ms, memory):
+            return {"workload": "gpt2", "strategy": "ddp" if devices > 1 else "single", "mesh": mesh, "devices": devices,
+                    "peer": peer, "mode": "", "ms": ms, "min_ms": ms, "tokens_per_s": 1e3 * devices / ms,
+                    "peak_GiB": memory}
+        lines = compare_mesh.comparison([result("Sinter", "none", 1, 8, 2), result("Sinter", "data=2", 2, 10, 3),
+                                         result("PyTorch", "data=2", 2, 20, 4), result("JAX", "data=2", 2, 40, 1)])
+        rows = {tuple(line.split()[2:4]): line.split() for line in lines[1:-1]}
+        self.assertEqual(rows["data=2", "Sinter"][-4:], ["80.0%", "3.000", "0.50", "0.75"])
+        self.assertEqual(rows["data=2", "JAX"][-2:], ["2.00", "0.25"])
+        self.assertEqual(rows["none", "Sinter"][-1], "2.000")
+
+    def test_sinter_trains_on_meshes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            out = pathlib.Path(folder) / "results"
+            done = subprocess.run(
+                [PEERS / "compare_mesh.py", PROGRAM, "--tiny", "--device", "cpu", "--devices", "2", "--batch", "2",
+                 "--strategy", "single,ddp,zero3,tp", "--peers", "none", "--seconds", "0.01", "--out", out],
+                capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            results = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+        self.assertEqual([(r["strategy"], r["mode"]) for r in results], [("single", ""), ("ddp", ""), ("zero3", ""), ("tp", ""), ("tp", "rows")])
+        # The same batch: the order of sums alone differs.
+        losses = [r["loss"] for r in results if r["devices"] == 2]
+        self.assertLess(max(losses) - min(losses), 1e-5 * losses[0])
+
+    def test_wrong_options_of_the_comparison_say_why(self):
+        for options, words in ((["--mesh", "data=x"], "needs a size"), (["--peers", "mxnet"], "no peer 'mxnet'"),
+                               (["--json", "x"], "use --out")):
+            done = subprocess.run([PEERS / "compare_mesh.py", PROGRAM, "--device", "cpu", *options],
+                                  capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(words, done.stderr)
 
 
 if __name__ == "__main__":
