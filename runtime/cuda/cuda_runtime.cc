@@ -19,6 +19,7 @@
 #include "sinter/runtime/cuda/driver/lost_gpus.h"
 #include "sinter/runtime/cuda/driver/peer_access.h"
 #include "sinter/runtime/cuda/nccl/nccl_communicators.h"
+#include "sinter/runtime/cuda/peer/peer_exchanges.h"
 #include "sinter/runtime/cuda/steps/cuda_steps.h"
 
 namespace sinter {
@@ -192,7 +193,15 @@ absl::Status CudaRuntime::Connect(const fb::Plan& plan, std::span<DeviceRuntime*
   }
   SINTER_ASSIGN_OR_RETURN(std::shared_ptr<NcclCommunicators> communicators,
                           NcclCommunicators::Connect(plan, gpus, local, world));
+  std::shared_ptr<PeerExchanges> copies;
+  if (context_->switches().peer_copies) {
+    SINTER_ASSIGN_OR_RETURN(copies, PeerExchanges::Create(gpus));
+    if (copies != nullptr) {
+      communicators->OnAbort([copies](const absl::Status& reason) { copies->Abort(reason); });
+    }
+  }
   for (CudaRuntime* const runtime : runtimes) {
+    runtime->context_->set_peers(copies);
     runtime->context_->set_communicators(communicators, communicators.get());
     if (!runtime->context_->patience().has_limit()) continue;
     SINTER_ASSIGN_OR_RETURN(std::unique_ptr<ExchangeProgress> progress, ExchangeProgress::Create());

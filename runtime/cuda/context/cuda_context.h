@@ -34,6 +34,7 @@ class ExchangeProgress;
 class ExchangeWatch;
 class LoadTimes;
 class NcclCommunicators;
+class PeerExchanges;
 class SessionTuning;
 
 struct CublasHandle {
@@ -65,6 +66,10 @@ class CudaContext {
     watch_ = watch;
   }
   NcclCommunicators* communicators() const { return communicators_.get(); }
+
+  // Null if no exchange goes by copies between the GPUs of this process.
+  void set_peers(std::shared_ptr<PeerExchanges> peers) { peers_ = std::move(peers); }
+  PeerExchanges* peers() const { return peers_.get(); }
 
   // The GPU exchanges nothing (World::connects): each exchange is a copy of its own values.
   void set_is_alone() { is_alone_ = true; }
@@ -136,6 +141,7 @@ class CudaContext {
   std::thread preparing_cublas_;
   std::vector<std::thread> preparing_;
   std::shared_ptr<NcclCommunicators> communicators_;
+  std::shared_ptr<PeerExchanges> peers_;
   ExchangeWatch* watch_ = nullptr;
   std::unique_ptr<ExchangeProgress> progress_;
   ExchangePatience patience_;

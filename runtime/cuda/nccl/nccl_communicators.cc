@@ -295,6 +295,7 @@ void NcclCommunicators::Abort(const absl::Status& reason) {
     is_aborted_ = true;
     reason_ = reason;
   }
+  if (on_abort_ != nullptr) on_abort_(reason);
   EndEach([&nccl = nccl_](ncclComm_t comm) { (void)nccl.CommAbort(comm); });
 }
 

@@ -28,17 +28,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "sinter/runtime/cuda/context/exchange_watch.h"
+#include "sinter/runtime/cuda/context/plan_gpu.h"
 #include "sinter/runtime/cuda/driver/nccl_library.h"
 #include "sinter/runtime/world/local_devices.h"
 #include "sinter/runtime/world/world.h"
 
 namespace sinter {
-
-// A GPU of this process: its index in the plan's devices and CUDA's index.
-struct PlanGpu {
-  uint32_t device;
-  int gpu;
-};
 
 // Returns the distinct groups of GPUs in the plan's collectives, in the order of the plan.
 std::vector<std::vector<uint32_t>> GroupsOf(const fb::Plan& plan);
@@ -96,6 +91,8 @@ class NcclCommunicators : public ExchangeWatch {
   // each.
   absl::Status Check() override;
   void Abort(const absl::Status& reason) override;
+  // `call` is made with the reason at Abort, before communicators end. Load phase.
+  void OnAbort(std::function<void(const absl::Status& reason)> call) { on_abort_ = std::move(call); }
   // Returns the reason; OK if nothing was aborted.
   absl::Status aborted() const override;
 
@@ -118,6 +115,7 @@ class NcclCommunicators : public ExchangeWatch {
   mutable std::mutex mutex_;  // Guards `reason_`, `ending_` and calls of `world_`.
   std::atomic<bool> is_aborted_ = false;
   absl::Status reason_;
+  std::function<void(const absl::Status& reason)> on_abort_;
   struct Ending;
   std::vector<std::shared_ptr<Ending>> ending_;
 };

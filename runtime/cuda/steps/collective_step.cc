@@ -1,27 +1,17 @@
-// One GPU's part of a collective: a group of NCCL calls on a separate stream, parallel to independent steps.
-//
-// In a capture, the collective's stream forks from the steps' stream and joins it again at Wait. Outside a
-// capture (such as a function's first run, when NCCL connects the members and every GPU still loads code),
-// Run blocks until the exchange is complete and submits no other work to the GPU. Otherwise an operation that
-// waits for the whole GPU would also wait for another member.
-//
-// If exchanges have a time limit, a mark precedes each (exchange_progress.h). The mark that ends them comes
-// at the end of the capture, after all kernels: a kernel that starts early must follow kernels alone.
+// One GPU's part of a collective: NCCL calls in one group, or copies between the GPUs of this process.
 //
 // On a GPU that computes alone (CudaContext::is_alone) the step copies the rank's own values instead.
-#include <chrono>
-#include <optional>
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "sinter/runtime/cuda/context/exchange_progress.h"
 #include "sinter/runtime/cuda/nccl/nccl_calls.h"
 #include "sinter/runtime/cuda/nccl/nccl_communicators.h"
+#include "sinter/runtime/cuda/peer/peer_exchanges.h"
 #include "sinter/runtime/cuda/steps/cuda_steps.h"
+#include "sinter/runtime/cuda/steps/exchange_step.h"
 #include "sinter/runtime/plan/collective.h"
-#include "sinter/runtime/plan/plan_verifier.h"
 
 namespace sinter {
 namespace {
@@ -30,65 +20,31 @@ std::byte* At(const StepArgs& args, const NcclCall::Place& place) {
   return place.buffer < 0 ? nullptr : static_cast<std::byte*>(args.buffers[place.buffer]) + place.offset;
 }
 
-class CudaCollectiveStep : public Step {
+class NcclStep : public CudaExchangeStep {
  public:
-  CudaCollectiveStep(const CudaContext& context, NcclCommunicator& communicator, std::string operation,
-                     const NcclTypes& types, std::vector<NcclCall> calls)
-      : context_(context),
+  NcclStep(const CudaContext& context, NcclCommunicator& communicator, std::string operation,
+           const NcclTypes& types, std::vector<NcclCall> calls)
+      : CudaExchangeStep(context, std::move(operation)),
         communicator_(communicator),
-        operation_(std::move(operation)),
         types_(types),
         calls_(std::move(calls)) {}
 
-  // `number`: that of the exchange in context.progress(), which is not null. `patience` is above 0.
-  void HasDeadline(uint32_t number, std::chrono::milliseconds patience) {
-    number_ = number;
-    patience_ = patience;
-  }
-
-  absl::Status MakeEvents() {
-    SINTER_ASSIGN_OR_RETURN(begun_, MakeCudaEvent());
-    SINTER_ASSIGN_OR_RETURN(done_, MakeCudaEvent());
-    return absl::OkStatus();
-  }
-
-  absl::Status Run(const StepArgs& args) override {
-    const CudaDeviceScope on(context_.index());
-    SINTER_RETURN_IF_ERROR(
-        CudaStatus(cudaEventRecord(begun_.get(), context_.stream()), "begin a collective"));
-    SINTER_RETURN_IF_ERROR(CudaStatus(cudaStreamWaitEvent(context_.collective_stream(), begun_.get(), 0),
-                                      "let a collective wait for its inputs"));
-    if (number_.has_value()) {
-      SINTER_RETURN_IF_ERROR(context_.progress()->Begin(*number_, context_.collective_stream()));
-    }
-    SINTER_RETURN_IF_ERROR(communicator_.Issue(
-        operation_, patience_, [this, &args](const Nccl& nccl, ncclComm_t comm) -> absl::Status {
-          for (const NcclCall& call : calls_) {
-            SINTER_RETURN_IF_ERROR(nccl.Check(Give(nccl, comm, call, args), operation_));
-          }
-          return absl::OkStatus();
-        }));
-    SINTER_RETURN_IF_ERROR(
-        CudaStatus(cudaEventRecord(done_.get(), context_.collective_stream()), "end a collective"));
-    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-    SINTER_RETURN_IF_ERROR(
-        CudaStatus(cudaStreamIsCapturing(context_.stream(), &capture), "ask whether steps are captured"));
-    if (capture != cudaStreamCaptureStatusNone) return absl::OkStatus();
-    SINTER_RETURN_IF_ERROR(context_.WaitFor(done_.get(), operation_));
-    if (number_.has_value()) context_.progress()->Clear();
-    return absl::OkStatus();
-  }
-
-  absl::Status Wait() override {
-    const CudaDeviceScope on(context_.index());
-    return CudaStatus(cudaStreamWaitEvent(context_.stream(), done_.get(), 0), "wait for a collective");
-  }
-
  private:
-  ncclResult_t Give(const Nccl& nccl, ncclComm_t comm, const NcclCall& call, const StepArgs& args) const {
+  absl::Status Give(const StepArgs& args) override {
+    return communicator_.Issue(operation(), patience(),
+                               [this, &args](const Nccl& nccl, ncclComm_t comm) -> absl::Status {
+                                 for (const NcclCall& call : calls_) {
+                                   SINTER_RETURN_IF_ERROR(
+                                       nccl.Check(Start(nccl, comm, call, args), operation()));
+                                 }
+                                 return absl::OkStatus();
+                               });
+  }
+
+  ncclResult_t Start(const Nccl& nccl, ncclComm_t comm, const NcclCall& call, const StepArgs& args) const {
     const std::byte* const from = At(args, call.from);
     std::byte* const to = At(args, call.to);
-    cudaStream_t stream = context_.collective_stream();
+    cudaStream_t stream = context().collective_stream();
     switch (call.kind) {
       case NcclCall::Kind::kAllReduce:
         return nccl.AllReduce(from, to, call.count, types_.dtype, types_.combine, comm, stream);
@@ -108,14 +64,57 @@ class CudaCollectiveStep : public Step {
     return ncclInternalError;
   }
 
-  const CudaContext& context_;
   NcclCommunicator& communicator_;
-  const std::string operation_;  // For example "all_reduce".
   const NcclTypes types_;
   const std::vector<NcclCall> calls_;
-  std::optional<uint32_t> number_;         // Missing: the exchange has no time limit.
-  std::chrono::milliseconds patience_{0};  // 0: no limit.
-  CudaEvent begun_, done_;
+};
+
+// A collective that only moves elements between GPUs of this process.
+class PeerStep : public CudaExchangeStep {
+ public:
+  PeerStep(const CudaContext& context, const PeerExchanges::Place& place, const CollectiveLayout& collective,
+           uint32_t rank, size_t inputs)
+      : CudaExchangeStep(context, std::string(CollectiveName(collective.kind))),
+        place_(place),
+        rank_(rank),
+        ranks_(collective.size()),
+        inputs_(inputs),
+        element_bytes_(static_cast<size_t>(SizeOf(collective.dtype))),
+        group_(collective.group),
+        moves_(collective.traits().moves(collective, [&](uint32_t r) { return r == rank; })) {}
+
+ private:
+  absl::Status Give(const StepArgs& args) override {
+    PeerExchanges& peers = *context().peers();
+    std::vector<const std::byte*> own;
+    for (size_t i = 0; i < inputs_; ++i) own.push_back(static_cast<const std::byte*>(args.buffers[i]));
+    SINTER_ASSIGN_OR_RETURN(const auto inputs,
+                            peers.Meet(place_, rank_, ranks_, std::move(own), patience()));
+    PeerExchanges::Part part{.device = group_[rank_], .reads = {}, .readers = {}};
+    for (const CollectiveMove& move : moves_) {
+      const size_t bytes = static_cast<size_t>(move.count) * element_bytes_;
+      if (bytes == 0) continue;
+      if (move.to != rank_) {
+        const uint32_t reader = group_[move.to];
+        if (std::ranges::find(part.readers, reader) == part.readers.end()) part.readers.push_back(reader);
+        continue;
+      }
+      part.reads.push_back(
+          {.owner = group_[move.from],
+           .from = (*inputs)[move.from][move.tensor] + static_cast<size_t>(move.source) * element_bytes_,
+           .to = static_cast<std::byte*>(args.buffers[inputs_ + move.tensor]) +
+                 static_cast<size_t>(move.target) * element_bytes_,
+           .bytes = bytes});
+    }
+    return peers.Give(part, context().collective_stream());
+  }
+
+  const PeerExchanges::Place place_;
+  const uint32_t rank_, ranks_;
+  const size_t inputs_;
+  const size_t element_bytes_;
+  const std::vector<uint32_t> group_;
+  const std::vector<CollectiveMove> moves_;
 };
 
 // A collective on a GPU that computes alone: puts its own values in the places of all members, so that later
@@ -164,39 +163,21 @@ class LoneCollectiveStep : public Step {
   const std::vector<NcclCall> calls_;
 };
 
-// The position of a step in its plan.
-struct StepPlace {
-  const fb::Function* function = nullptr;
-  uint32_t index = 0;
-  uint32_t function_index = 0;
-};
+// NCCL is quicker for fewer bytes: it has less to do before and after them.
+constexpr int64_t kLeastPeerBytes = int64_t{128} << 10;
 
-// "all_reduce, rank 0 of 2 (gpu:0, gpu:1), function "train", step 14 (net.cc:12: Linear(128))".
-std::string NameOf(const fb::Plan& plan, const StepPlace& place, const fb::Step& step,
-                   const std::string& member) {
-  const std::string line = step.locations() != nullptr && step.locations()->size() > 0
-                               ? LocationText(plan, step.locations()->Get(0))
-                               : "";
-  return absl::StrCat(std::string(CollectiveName(step.body_as_CollectiveStep()->kind())), ", ", member,
-                      ", function \"", place.function->name()->c_str(), "\", step ", place.index,
-                      line.empty() ? "" : " (", line, line.empty() ? "" : ")");
-}
-
-StepPlace PlaceOf(const fb::Plan& plan, const fb::Step& step) {
-  for (uint32_t f = 0; plan.functions() != nullptr && f < plan.functions()->size(); ++f) {
-    const fb::Function& function = *plan.functions()->Get(f);
-    for (uint32_t s = 0; function.steps() != nullptr && s < function.steps()->size(); ++s) {
-      if (function.steps()->Get(s) == &step) return {&function, s, f};
-    }
-  }
-  return {};
+// True if copies between the GPUs of this process can do the collective, and are worth it. All members agree.
+bool GoesByPeers(const CudaContext& context, const CollectiveLayout& collective) {
+  return context.peers() != nullptr && collective.traits().moves != nullptr && collective.size() > 1 &&
+         collective.elements() * SizeOf(collective.dtype) >= kLeastPeerBytes &&
+         context.peers()->Has(collective.group);
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Step>> MakeCudaCollectiveStep(CudaContext& context, const fb::Plan& plan,
                                                              const fb::Step& step) {
-  const StepPlace place = PlaceOf(plan, step);
+  const StepPlace place = StepPlace::Of(plan, step);
   if (place.function == nullptr) return absl::InternalError("a step of another plan");
   const CollectiveLayout collective = CollectiveLayout::Of(*place.function, place.index);
   const uint32_t rank = step.body_as_CollectiveStep()->rank();
@@ -212,16 +193,16 @@ absl::StatusOr<std::unique_ptr<Step>> MakeCudaCollectiveStep(CudaContext& contex
   }
   SINTER_ASSIGN_OR_RETURN(NcclCommunicator * communicator,
                           context.communicators()->Find(collective.group, step.device()));
-  auto made = std::make_unique<CudaCollectiveStep>(
-      context, *communicator, std::string(CollectiveName(collective.kind)), types, std::move(calls));
-  SINTER_RETURN_IF_ERROR(made->MakeEvents());
-  if (context.progress() != nullptr) {
-    const std::chrono::milliseconds patience = context.patience().WithinRun(plan, *place.function);
-    made->HasDeadline(context.progress()->Add({.place = {place.function_index, place.index},
-                                               .name = NameOf(plan, place, step, communicator->name()),
-                                               .patience = patience}),
-                      patience);
+  std::unique_ptr<CudaExchangeStep> made;
+  if (GoesByPeers(context, collective)) {
+    const PeerExchanges::Place exchange = {
+        place.function_index, BeginOfChannel(*place.function, place.index), collective.group.front()};
+    made = std::make_unique<PeerStep>(context, exchange, collective, rank, inputs);
+  } else {
+    made = std::make_unique<NcclStep>(context, *communicator, std::string(CollectiveName(collective.kind)),
+                                      types, std::move(calls));
   }
+  SINTER_RETURN_IF_ERROR(made->Prepare(plan, place, communicator->name()));
   return made;
 }
 

@@ -8,6 +8,8 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +23,7 @@
 #include "sinter/runtime/cuda/driver/cuda_memory.h"
 #include "sinter/runtime/session/checkpoint.h"
 #include "sinter/tests/data/scratch_folder.h"
+#include "sinter/tests/runtime/collective_plans.h"
 #include "sinter/tests/runtime/cuda/driver_plans.h"
 #include "sinter/tests/runtime/cuda/software_gpu.h"
 #include "sinter/tests/runtime/fake_gpu.h"
@@ -267,6 +270,100 @@ TEST_F(NcclFaultsTest, AnExchangeThatAMemberNeverJoinsHasADeadline) {
                       HasSubstr("(net.cc:12"), HasSubstr(" has not ended for 1000 ms: another member")));
     EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
     status = session->Run("f", {{"x", Filled(256, 0.25f)}}).status();
+    status.Update(session->Synchronize());
+    EXPECT_FALSE(status.ok()) << "a later run";
+  }
+}
+
+// Exchanges by copies between two GPUs. NCCL in software knows none of these kinds.
+class PeerCopiesTest : public DriverFaultsTest {
+ protected:
+  void SetUp() override {
+    if (NumCudaDevices() < 2) GTEST_SKIP() << "there is one GPU";
+    setenv("SINTER_GPU_PEER_COPIES", "1", 1);
+  }
+  void TearDown() override { unsetenv("SINTER_GPU_PEER_COPIES"); }
+
+  static CollectiveCase CaseOf(fb::CollectiveKind kind, int64_t size) {
+    const size_t tensors = kind == fb::CollectiveKind::AllGather ? 2 : 1;
+    return {.kind = kind, .sizes = std::vector<int64_t>(tensors, size), .device_kind = DeviceKind::kGpu};
+  }
+  static absl::StatusOr<Session> MakeSession(const CollectiveCase& c,
+                                             std::optional<std::chrono::milliseconds> patience = {}) {
+    return MakeDriverSession(CollectivePlan(c), {}, patience);
+  }
+};
+
+constexpr int64_t kPeerElements = int64_t{1} << 16;
+
+TEST_F(PeerCopiesTest, MoveWhatEachKindMoves) {
+  using Kind = fb::CollectiveKind;
+  for (const Kind kind :
+       {Kind::AllGather, Kind::AllToAll, Kind::RingShift, Kind::Broadcast, Kind::SendRecv}) {
+    for (const bool is_in_place : {false, true}) {
+      if (is_in_place && kind != Kind::AllGather && kind != Kind::Broadcast) continue;
+      for (const bool is_reversed : {false, true}) {
+        CollectiveCase c = CaseOf(kind, kPeerElements);
+        c.is_in_place = is_in_place;
+        c.is_reversed = is_reversed;
+        SCOPED_TRACE(c.Name());
+        absl::StatusOr<Session> session = MakeSession(c);
+        ASSERT_TRUE(session.ok()) << session.status();
+        // In single steps, in the capture, and in launches of it.
+        for (uint32_t run = 0; run < 4; ++run) ExpectCollective(*session, c, run);
+      }
+    }
+  }
+  CollectiveCase uneven = CaseOf(Kind::AllGather, kPeerElements);
+  uneven.sizes[1] = 3;
+  absl::StatusOr<Session> session = MakeSession(uneven);
+  ASSERT_TRUE(session.ok()) << session.status();
+  for (uint32_t run = 0; run < 4; ++run) ExpectCollective(*session, uneven, run);
+}
+
+TEST_F(PeerCopiesTest, EveryCallFailsOnce) {
+  if (!UsesSoftwareGpu()) GTEST_SKIP() << "to connect real GPUs takes a second";
+  const CollectiveCase c = CaseOf(fb::CollectiveKind::AllGather, kPeerElements);
+  const std::map<std::string, HostTensor> inputs = CollectiveInputs(c, 1);
+  const int calls = FailEach([&](absl::Status*) -> absl::StatusOr<std::string> {
+    SINTER_ASSIGN_OR_RETURN(Session session, MakeSession(c));
+    std::string bits;
+    for (int run = 0; run < 3; ++run) {
+      std::vector<Argument> arguments;
+      for (const auto& [name, value] : inputs) arguments.push_back({name, value});
+      SINTER_ASSIGN_OR_RETURN(const Outputs outputs, session.Run("f", arguments));
+      for (const char* const name : {"y0_0", "y1_0"}) {
+        SINTER_ASSIGN_OR_RETURN(const HostTensor* const value, outputs.Get(name));
+        bits += BytesOf(*value);
+      }
+    }
+    return bits;
+  });
+  EXPECT_GE(calls, 100);
+}
+
+TEST_F(PeerCopiesTest, AMemberThatNeverComesIsNamed) {
+  if (!UsesSoftwareGpu()) GTEST_SKIP() << "real GPUs cannot be made to stay away";
+  const CollectiveCase c = CaseOf(fb::CollectiveKind::AllGather, kPeerElements);
+  for (const uint32_t runs_before : {0, 3}) {
+    SCOPED_TRACE(runs_before);
+    absl::StatusOr<Session> session = MakeSession(c, std::chrono::milliseconds(1000));
+    ASSERT_TRUE(session.ok()) << session.status();
+    for (uint32_t run = 0; run < runs_before; ++run) ExpectCollective(*session, c, run);
+    std::vector<Argument> arguments;
+    const std::map<std::string, HostTensor> inputs = CollectiveInputs(c, 1);
+    for (const auto& [name, value] : inputs) arguments.push_back({name, value});
+    const auto start = std::chrono::steady_clock::now();
+    software::TheMachine().absent = 1;
+    absl::Status status = session->Run("f", arguments).status();
+    status.Update(session->Synchronize());
+    software::TheMachine().absent = -1;
+    EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+    EXPECT_THAT(std::string(status.message()),
+                AllOf(HasSubstr("all_gather, rank 0 of 2 (gpu:0, gpu:1), function \"f\", step "),
+                      HasSubstr(" has not ended for 1000 ms: another member")));
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+    status = session->Run("f", arguments).status();
     status.Update(session->Synchronize());
     EXPECT_FALSE(status.ok()) << "a later run";
   }

@@ -1,13 +1,18 @@
 // Devices, memory, streams, events and kernels of GPUs in software. software_graphs.cc holds the graphs.
 #include "sinter/tests/runtime/cuda/software_gpu.h"
 
+#include <cuda.h>
+
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
 #include <thread>
 #include <utility>
+
+#include "sinter/tests/runtime/fault_points.h"
 
 namespace sinter::software {
 namespace {
@@ -379,6 +384,44 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t first, cudaEve
   if (!a->is_done || !b->is_done) return Answer(cudaErrorNotReady);
   *milliseconds = static_cast<float>((b->seconds - a->seconds) * 1e3);
   return cudaSuccess;
+}
+
+// Operations on memory, which a stream does one after the other
+// ---------------------------------------------------------------------------------------------
+
+namespace {
+
+CUresult StreamBatchMemOp(CUstream stream, unsigned count, CUstreamBatchMemOpParams* params, unsigned) {
+  if (FaultPoints::Fails("cuStreamBatchMemOp")) return CUDA_ERROR_OUT_OF_MEMORY;
+  const Lock lock(TheMachine().mutex);
+  if (Lost() != cudaSuccess) return static_cast<CUresult>(Answer(Lost()));
+  const std::vector<CUstreamBatchMemOpParams> ops(params, params + count);
+  const auto make = [ops, device = Of(stream)->device]() -> Work {
+    return [ops, device, next = size_t{0}]() mutable {
+      const bool is_absent = TheMachine().absent == device;
+      for (; next < ops.size() && !is_absent; ++next) {
+        const std::atomic_ref flag(*reinterpret_cast<uint32_t*>(ops[next].writeValue.address));
+        if (ops[next].operation == CU_STREAM_MEM_OP_WRITE_VALUE_32) {
+          flag.store(ops[next].writeValue.value);
+        } else if (flag.load() != ops[next].waitValue.value) {
+          return false;
+        }
+      }
+      return true;
+    };
+  };
+  Give(stream, make, cudaGraphNodeTypeMemset);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** found, unsigned, unsigned long long,
+                                             cudaDriverEntryPointQueryResult* result) {
+  const bool is_there = std::string_view(name) == "cuStreamBatchMemOp";
+  *found = is_there ? reinterpret_cast<void*>(&StreamBatchMemOp) : nullptr;
+  *result = is_there ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+  return Answer(Lost());
 }
 
 // Kernels
