@@ -36,6 +36,7 @@ struct MeshFlags {
   int zero = 0;
   int64_t zero_least_bytes = parallel::Zero().least_bytes;
   int64_t exchange_parts = CompileOptions().exchange_parts;
+  int64_t copied_sum_bytes = CompileOptions().copied_sum_bytes;
 
   // Sets the mesh and its tactics. An axis "tensor" cuts wide layers; all others share the batch, which
   // `whole_inputs` does not belong to. ZeRO uses the axis "data". InvalidArgument: an axis has no size, or
@@ -63,6 +64,7 @@ struct MeshFlags {
     if (!data.axes.empty()) options.parallel.push_back(data);
     if (has_tensor) options.parallel.push_back(parallel::Tensor{.rows = rows});
     options.exchange_parts = exchange_parts;
+    options.copied_sum_bytes = copied_sum_bytes;
     if (zero > 0) options.parallel.push_back(parallel::Zero{.level = zero, .least_bytes = zero_least_bytes});
     return absl::OkStatus();
   }
@@ -84,6 +86,10 @@ inline void AddMeshFlags(CLI::App& app, MeshFlags& flags) {
       ->needs(mesh);
   app.add_option("--exchange-parts", flags.exchange_parts,
                  "parts in which sums travel, while others are computed; 0: as predicted, 1: whole")
+      ->capture_default_str()
+      ->needs(mesh);
+  app.add_option("--copied-sum-bytes", flags.copied_sum_bytes,
+                 "in sums of this size, ranks send each other the terms and add them; 0: in none")
       ->capture_default_str()
       ->needs(mesh);
 }

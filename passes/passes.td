@@ -203,13 +203,16 @@ def Localise : Pass<"sinter-localise", "::mlir::ModuleOp"> {
     values are equal on all ranks, to the bit, and the results are those of the whole batch on one device.
 
     Sums that only variables and outputs depend on, mainly gradients, travel together in buckets of up to `bucket_bytes`, in
-    the order of the backward pass. The buckets are those whose exchanges end first by the predicted times of ops and exchanges
+    the order of the backward pass. From `copied-sum-bytes` on, two ranks send each other a term and add both, and a sum
+    that is scattered is an `all_to_all` whose parts each rank adds: such exchanges only move elements, and the additions are
+    fused with their readers. The buckets are those whose exchanges end first by the predicted times of ops and exchanges
     (passes/partition/exchange_buckets.h). Their readers come last, in program order: a bucket travels while other ops run.
     Errors: several axes that cut one dimension together and do not divide it.
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
   let options = [
     Option<"bucketBytes", "bucket-bytes", "int64_t", "26214400", "Maximum bytes of a bucket">,
+    Option<"copiedSumBytes", "copied-sum-bytes", "int64_t", "0", "Ranks add what they receive, in sums of this size; 0: never">,
     Option<"report", "report", "bool", "false", "Report gathers, with the reason">
   ];
 }

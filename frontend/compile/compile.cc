@@ -131,7 +131,9 @@ void Shard(Manager& m, const CompileOptions& o) {
 }
 
 void Localise(Manager& m, const CompileOptions& o) {
-  m.addPass(createLocalise({.bucketBytes = BatchTactic(o).bucket_bytes, .report = o.report}));
+  m.addPass(createLocalise({.bucketBytes = BatchTactic(o).bucket_bytes,
+                            .copiedSumBytes = o.copied_sum_bytes,
+                            .report = o.report}));
 }
 
 void DropUnitDims(Manager& m, const CompileOptions& o) {
@@ -174,6 +176,11 @@ absl::Status CheckBytes(const CompileOptions& options) {
     if (bytes >= 0) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("CompileOptions::", name, " is ", bytes, ": give a number of bytes, or 0 for no limit"));
+  }
+  if (options.copied_sum_bytes < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("CompileOptions::copied_sum_bytes is ", options.copied_sum_bytes,
+                     ": give the bytes of the smallest sums that are exchanged by copies, or 0 for none"));
   }
   if (options.exchange_parts < 0) {
     return absl::InvalidArgumentError(

@@ -16,7 +16,7 @@ namespace sinter {
 
 struct Exchange {
   std::string function;
-  std::string kind;               // "all_reduce", "all_gather" or "reduce_scatter".
+  std::string kind;               // "all_reduce", "all_gather", "reduce_scatter", "ring_shift", "all_to_all".
   std::vector<std::string> axes;  // Axes of the mesh whose ranks exchange.
   int64_t ranks = 0;              // Number of ranks that exchange with each other.
   int64_t tensors = 0;            // Tensors that travel together.

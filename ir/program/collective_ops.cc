@@ -255,15 +255,29 @@ mlir::Operation* RingShiftOp::buildGradientMember(GraphBuilder& b, mlir::ValueRa
                                          (members - static_cast<int64_t>(getBy())) % members);
 }
 
-// Elements combine with those at their place. The tensors of one exchange are cut independently.
-FactorRule AllReduceOp::getFactorRule() {
-  FactorRule rule = WholeFactors(*this);
-  for (auto [i, x] : llvm::enumerate(getXs())) {
+namespace {
+
+// Each element of a result is made of those at its place. The tensors of one exchange are cut independently.
+FactorRule FactorsOfPlaces(mlir::Operation* op) {
+  FactorRule rule = WholeFactors(op);
+  for (auto [i, x] : llvm::enumerate(op->getOperands())) {
     for (auto [d, size] : llvm::enumerate(llvm::cast<RankedTensorType>(x.getType()).getShape())) {
       rule.operands[i][d] = rule.results[i][d] = {static_cast<unsigned>(rule.factors.size())};
       rule.factors.push_back({size, FactorKind::kParallel, DimName(static_cast<int64_t>(d))});
     }
   }
+  return rule;
+}
+
+}  // namespace
+
+FactorRule RingShiftOp::getFactorRule() {
+  FactorRule rule = FactorsOfPlaces(*this);
+  rule.linear_in = {{0}};
+  return rule;
+}
+FactorRule AllReduceOp::getFactorRule() {
+  FactorRule rule = FactorsOfPlaces(*this);
   if (getCombine() == ReduceKind::sum || getCombine() == ReduceKind::mean) {
     rule.linear_in = {llvm::to_vector(llvm::seq(getNumOperands()))};
   }
@@ -275,7 +289,6 @@ FactorRule BroadcastFromOp::getFactorRule() { return WholeFactors(*this); }
 FactorRule AllGatherOp::getFactorRule() { return WholeFactors(*this); }
 FactorRule ReduceScatterOp::getFactorRule() { return WholeFactors(*this); }
 FactorRule AllToAllOp::getFactorRule() { return WholeFactors(*this); }
-FactorRule RingShiftOp::getFactorRule() { return WholeFactors(*this); }
 FactorRule SendOp::getFactorRule() { return WholeFactors(*this); }
 FactorRule RecvOp::getFactorRule() { return WholeFactors(*this); }
 

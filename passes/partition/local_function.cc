@@ -82,7 +82,9 @@ LocalFunction::LocalFunction(FuncOp function, const LocalSettings& settings, con
       builder_(function),
       rank_builder_(builder_, settings.mesh, ranks,
                     [this](const RankNumber& number) { return addRankValue(number); }),
-      last_of_buckets_(LastOfBuckets(function, settings.mesh, settings.bucket_bytes)) {}
+      last_of_buckets_(LastOfBuckets(function, settings.mesh, settings.bucket_bytes)) {
+  rank_builder_.setCopiedSumBytes(settings.copied_sum_bytes);
+}
 
 FuncOp LocalFunction::build() {
   result_ = builder_.create<FuncOp>(function_.getLoc(), function_.getSymName(), function_.getFunctionType());
@@ -223,7 +225,9 @@ Value LocalFunction::combined(Value value, Sharding& now, const Sharding& to, ir
     if (stays) kept.push_back(axis);
     return stays;
   });
-  if (!now.partial.empty()) value = rank_builder_.allReduce(op.getLoc(), value, now.partial, *now.combine)[0];
+  if (!now.partial.empty()) {
+    value = rank_builder_.combine(op.getLoc(), value, now, now.partial, *now.combine);
+  }
   now.partial = kept;
   if (kept.empty()) now.combine.reset();
   return value;
@@ -303,8 +307,14 @@ void LocalFunction::flush(size_t index) {
   listener_.device = bucket.kind.device;
   // One reason stands for all of them.
   rank_builder_.setReason(bucket.sums.front()->getAttr(ir::kBecauseAttr));
-  const llvm::SmallVector<Value> all =
-      rank_builder_.allReduce(builder_.getFusedLoc(locs), sums, bucket.kind.axes, ReduceKind::sum);
+  const mlir::Location loc = builder_.getFusedLoc(locs);
+  if (sums.size() == 1) {
+    ir::ReshardOp op = bucket.sums.front();
+    values_[op] =
+        rank_builder_.combine(loc, sums[0], ir::ShardingOf(op.getX()), bucket.kind.axes, ReduceKind::sum);
+    return;
+  }
+  const llvm::SmallVector<Value> all = rank_builder_.allReduce(loc, sums, bucket.kind.axes, ReduceKind::sum);
   for (auto [op, sum] : llvm::zip(bucket.sums, all)) values_[op] = sum;
 }
 

@@ -25,7 +25,8 @@ namespace sinter {
 // Settings that all functions of a program share.
 struct LocalSettings {
   ir::MeshAttr mesh;
-  int64_t bucket_bytes = 0;  // At most, unless one sum is larger.
+  int64_t bucket_bytes = 0;      // At most, unless one sum is larger.
+  int64_t copied_sum_bytes = 0;  // RankBuilder::setCopiedSumBytes.
   bool report = false;
 };
 

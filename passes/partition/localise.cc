@@ -18,7 +18,10 @@ class LocalisePass : public impl::LocaliseBase<LocalisePass> {
   using LocaliseBase::LocaliseBase;
 
   void runOnOperation() override {
-    settings_ = {.mesh = ir::MeshOf(getOperation()), .bucket_bytes = bucketBytes, .report = report};
+    settings_ = {.mesh = ir::MeshOf(getOperation()),
+                 .bucket_bytes = bucketBytes,
+                 .copied_sum_bytes = copiedSumBytes,
+                 .report = report};
     if (!settings_.mesh) return;
     for (auto variable : getOperation().getOps<ir::VariableOp>()) localise(variable);
     for (FuncOp function : llvm::make_early_inc_range(getOperation().getOps<FuncOp>())) {

@@ -27,6 +27,23 @@ bool IsZeros(Value value) {
   return llvm::cast<mlir::IntegerAttr>(splat.getSplatValue<mlir::Attribute>()).getValue().isZero();
 }
 
+// Adds equal parts along dimension 0, in their order. bf16 and f16 are added as f32 and rounded once.
+Expr SumOfParts(Expr parts, int64_t count) {
+  ir::GraphBuilder& b = *parts.builder;
+  const mlir::Type element = parts.type().getElementType();
+  const mlir::Type wide = element.getIntOrFloatBitWidth() < 32 ? b.builder().getF32Type() : element;
+  llvm::SmallVector<int64_t> starts(parts.shape().size(), 0), limits(parts.shape());
+  const llvm::SmallVector<int64_t> strides(starts.size(), 1);
+  const int64_t rows = parts.shape()[0] / count;
+  Expr sum = parts;
+  for (int64_t i = 0; i < count; ++i) {
+    starts[0] = i * rows, limits[0] = (i + 1) * rows;
+    const Expr part = b.cast(b.slice(parts, starts, limits, strides), wide);
+    sum = i == 0 ? part : sum + part;
+  }
+  return b.cast(sum, element);
+}
+
 }  // namespace
 
 Value RankBuilder::rankValue(const RankNumber& number) {
@@ -63,11 +80,35 @@ llvm::SmallVector<int64_t> RankBuilder::unevenParts(int64_t rows, Axes axes) con
   return sizes;
 }
 
+bool RankBuilder::isCopiedSum(Value terms, const Sharding& now, ir::ReduceKind kind) const {
+  const mlir::Type element = ir::TypeOf(terms).getElementType();
+  if (copied_sum_bytes_ == 0 || kind != ir::ReduceKind::sum || !llvm::isa<mlir::FloatType>(element)) {
+    return false;
+  }
+  int64_t bytes = element.getIntOrFloatBitWidth() / 8, parts = 1;
+  for (const auto& dim : now.dims) {
+    for (const Extent& extent : dim) bytes *= extent.size, parts *= ir::CountParts(mesh_, extent.axes);
+  }
+  return bytes / parts >= copied_sum_bytes_;
+}
+
 llvm::SmallVector<Value> RankBuilder::allReduce(mlir::Location loc, llvm::ArrayRef<Value> terms, Axes axes,
                                                 ir::ReduceKind kind) {
   auto op = explained(builder_.create<ir::AllReduceOp>(
       loc, mlir::TypeRange(mlir::ValueRange(terms)), mlir::ValueRange(terms), group(axes), channel_++, kind));
   return llvm::to_vector(llvm::map_range(op.getResults(), [](mlir::OpResult r) { return Value(r); }));
+}
+
+Value RankBuilder::combine(mlir::Location loc, Value terms, const Sharding& now, Axes axes,
+                           ir::ReduceKind kind) {
+  if (ir::CountParts(mesh_, axes) != 2 || !isCopiedSum(terms, now, kind)) {
+    return allReduce(loc, terms, axes, kind)[0];
+  }
+  // The sum of two terms has the same bits in either order.
+  ir::GraphBuilder b(builder_, loc);
+  const Value other = explained(
+      builder_.create<ir::RingShiftOp>(loc, terms.getType(), terms, group(axes), channel_++, /*by=*/1));
+  return (b.wrap(terms) + b.wrap(other)).value;
 }
 
 // Exchanges cut and join along dimension 0.
@@ -138,10 +179,16 @@ Value RankBuilder::scatter(Value value, Sharding& now, size_t dim, size_t extent
   const Axes added = axes.drop_front(from.axes.size());
   const int64_t rows = sizeOf({from.size, llvm::SmallVector<StringAttr, 1>(axes)});
   const ir::ReduceKind kind = *now.combine;
+  const bool is_copied = from.size % ir::CountParts(mesh_, axes) == 0 && isCopiedSum(value, now, kind);
   llvm::erase_if(now.partial, [&](StringAttr axis) { return llvm::is_contained(added, axis); });
   return alongExtent(value, now, dim, extent, axes, loc, /*in_front=*/true, [&](Expr x, int64_t) {
     ir::GraphBuilder b(builder_, loc);
     const int64_t all = x.shape()[0];
+    if (is_copied) {
+      const Value parts = explained(
+          builder_.create<ir::AllToAllOp>(loc, x.value.getType(), x.value, group(added), channel_++));
+      return SumOfParts(b.wrap(parts), ir::CountParts(mesh_, added));
+    }
     return b.wrap(explained(builder_.create<ir::ReduceScatterOp>(loc, ir::Resized(x.type(), 0, rows), x.value,
                                                                  group(added), channel_++, kind,
                                                                  unevenParts(all, added))));

@@ -34,13 +34,21 @@ class RankBuilder {
   RankBuilder(const RankBuilder&) = delete;
   RankBuilder& operator=(const RankBuilder&) = delete;
 
+  // Sums of single tensors of at least this many bytes are exchanged by ops that only move elements, if there
+  // are such for the number of ranks, and added by each rank. 0: none. Ops that combine elements need
+  // multiprocessors during the exchange.
+  void setCopiedSumBytes(int64_t bytes) { copied_sum_bytes_ = bytes; }
   // The reason of exchanges that are built from now on (kBecauseAttr); null: none.
   void setReason(mlir::Attribute because) { because_ = because; }
   mlir::Value rankValue(const RankNumber& number);
   ir::FactorPart factorPart(int64_t size, Axes axes);
 
+  // Combines terms of several values over the axes, in one exchange.
   llvm::SmallVector<mlir::Value> allReduce(mlir::Location loc, llvm::ArrayRef<mlir::Value> terms, Axes axes,
                                            ir::ReduceKind kind);
+  // The same for one value, of which `now` is the sharding.
+  mlir::Value combine(mlir::Location loc, mlir::Value terms, const ir::Sharding& now, Axes axes,
+                      ir::ReduceKind kind);
   // Leaves the extent cut by `keep`, the first of the axes that cut it.
   mlir::Value gather(mlir::Value value, ir::Sharding& now, size_t dim, size_t extent, Axes keep,
                      mlir::Location loc);
@@ -55,6 +63,8 @@ class RankBuilder {
 
  private:
   bool areInOrder(Axes axes) const;
+  // The same answer for all ranks, whose parts may differ in size.
+  bool isCopiedSum(mlir::Value terms, const ir::Sharding& now, ir::ReduceKind kind) const;
   mlir::ArrayAttr group(Axes axes);
   template <typename Op>
   Op explained(Op exchange) const {
@@ -76,6 +86,7 @@ class RankBuilder {
   mlir::Attribute because_;
   std::map<std::vector<int64_t>, mlir::Value> rank_values_;
   int64_t channel_ = 0;
+  int64_t copied_sum_bytes_ = 0;
 };
 
 }  // namespace sinter

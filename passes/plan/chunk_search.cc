@@ -96,7 +96,7 @@ const RowExchanges& ChunkSearch::rowExchanges(int64_t count) {
 bool ChunkSearch::isCandidate(unsigned step, int64_t count) {
   if (!is_exchange_[step]) return false;
   Operation* const op = CollectiveOf(steps_.front()[step])->op;
-  if (llvm::isa<ir::AllReduceOp>(op) && op->getNumOperands() == 1) return true;
+  if (llvm::isa<ir::AllReduceOp, ir::RingShiftOp>(op) && op->getNumOperands() == 1) return true;
   return llvm::any_of(rowExchanges(count).families(),
                       [&](const auto& family) { return llvm::is_contained(family, step); });
 }

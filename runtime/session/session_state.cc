@@ -8,6 +8,7 @@
 #include "runtime/plan_generated.h"
 #include "sinter/runtime/host/printable_text.h"
 #include "sinter/runtime/host/status.h"
+#include "sinter/runtime/memory/device_info.h"
 #include "sinter/runtime/plan/plan_code.h"
 #include "sinter/runtime/world/world_agreement.h"
 
@@ -63,7 +64,7 @@ absl::StatusOr<std::unique_ptr<SessionState>> SessionState::Load(Plan plan, cons
   std::unique_ptr<SessionState> state(new SessionState(std::move(plan), make, std::move(sharing)));
   if (options.world != nullptr) state->buffers_.session = options.world->CountSession();
   const LoadTimes::Scope time = state->load_times_.Time("other");
-  SINTER_RETURN_IF_ERROR(AgreeOnPlan(options.world, state->plan_));
+  SINTER_ASSIGN_OR_RETURN(state->on_host_, AgreeOnPlan(options.world, state->plan_));
   // Share each status: a failed rank must not leave the others waiting, neither for GPU connections nor in
   // the first run.
   SINTER_RETURN_IF_ERROR(AgreeOnStatus(options.world, state->LoadDevices(options)));
@@ -89,7 +90,7 @@ absl::Status SessionState::UseOptions(const SessionOptions& options) {
   buffers_.load_times = &load_times_;
   tuning_ = SessionTuning(options.tuning, plan_.path());
   SINTER_ASSIGN_OR_RETURN(program_, RankProgram::Of(plan_.table(), options.world));
-  SINTER_ASSIGN_OR_RETURN(buffers_.local, LocalDevices::Of(program_.table(), options.world));
+  SINTER_ASSIGN_OR_RETURN(buffers_.local, LocalDevices::Of(program_.table(), options.world, on_host_, NumGpus()));
   if (!buffers_.local.is_alone) buffers_.world = options.world;
   return absl::OkStatus();
 }

@@ -25,6 +25,7 @@
 #include "sinter/runtime/session/session.h"
 #include "sinter/runtime/session/session_devices.h"
 #include "sinter/runtime/session/session_variables.h"
+#include "sinter/runtime/world/host_position.h"
 #include "sinter/runtime/world/rank_program.h"
 
 namespace sinter::internal_session {
@@ -72,6 +73,7 @@ class SessionState {
   absl::Status AllocateMemory();
 
   Plan plan_;
+  HostPosition on_host_;
   RankProgram program_;  // The plan's program for the ranks of this process.
   DeviceRuntimeFactory make_;
   std::unique_ptr<ThreadPool> pool_;

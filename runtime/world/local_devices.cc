@@ -6,7 +6,8 @@
 
 namespace sinter {
 
-absl::StatusOr<LocalDevices> LocalDevices::Of(const fb::Plan& plan, const World* world) {
+absl::StatusOr<LocalDevices> LocalDevices::Of(const fb::Plan& plan, const World* world,
+                                              const HostPosition& on_host, int visible_gpus) {
   const uint32_t devices = NumDevices(plan);
   if (world == nullptr || world->size() == 1) return LocalDevices{.first = 0, .count = devices};
   const uint32_t processes = static_cast<uint32_t>(world->size());
@@ -23,14 +24,18 @@ absl::StatusOr<LocalDevices> LocalDevices::Of(const fb::Plan& plan, const World*
                      ": several processes share a plan of CPUs alone or of GPUs alone"));
   }
   const uint32_t count = devices / processes;
-  return LocalDevices{
-      .first = static_cast<uint32_t>(world->rank()) * count, .count = count, .is_alone = false};
+  const auto own = static_cast<int32_t>(count);
+  const bool sees_all = DeviceOf(plan, 0).is_gpu() && visible_gpus >= on_host.size * own;
+  return LocalDevices{.first = static_cast<uint32_t>(world->rank()) * count,
+                      .count = count,
+                      .is_alone = false,
+                      .first_index = sees_all ? on_host.rank * own : 0};
 }
 
 Device LocalDevices::NameOf(const fb::Plan& plan, uint32_t device) const {
   const Device name = DeviceOf(plan, device);
   if (is_alone) return name;
-  return Device::Of(name.kind(), static_cast<int32_t>(device - first));
+  return Device::Of(name.kind(), first_index + static_cast<int32_t>(device - first));
 }
 
 const fb::Buffer* LocalBuffer(const fb::Function& function, const fb::Port& output,

@@ -4,7 +4,8 @@
 //   if (local.Has(step.device())) ... local.NameOf(plan, step.device())           // E.g. cpu:0 for cpu:2.
 //
 // A single process runs all devices under the plan's names. Of n processes, rank r runs block r of n equal
-// blocks, counted from 0.
+// blocks, counted from 0. Processes of one computer take different GPUs: if each of them sees enough for all,
+// the second process takes those after the first one's.
 #ifndef SINTER_RUNTIME_WORLD_LOCAL_DEVICES_H_
 #define SINTER_RUNTIME_WORLD_LOCAL_DEVICES_H_
 
@@ -12,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "sinter/runtime/memory/device.h"
+#include "sinter/runtime/world/host_position.h"
 #include "sinter/runtime/world/world.h"
 
 namespace sinter {
@@ -27,10 +29,13 @@ struct LocalDevices {
   uint32_t first = 0;  // Index into the plan's devices.
   uint32_t count = 1;
   bool is_alone = true;
+  int32_t first_index = 0;  // The index of the first local name, of several processes.
 
   // InvalidArgument: the number of devices is not a multiple of the number of processes, or the devices are
   // of two kinds.
-  static absl::StatusOr<LocalDevices> Of(const fb::Plan& plan, const World* world);
+  // `visible_gpus`: those that this process can use.
+  static absl::StatusOr<LocalDevices> Of(const fb::Plan& plan, const World* world,
+                                         const HostPosition& on_host = {}, int visible_gpus = 0);
 
   bool Has(uint32_t device) const { return device - first < count; }
   // Rank of the process that runs any device of the plan; 0 for a single process.

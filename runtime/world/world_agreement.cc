@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstring>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ constexpr uint32_t kCallTag = 3;
 struct Program {
   Sha256::Bytes plan;
   std::array<char, 64> library = {};
+  std::array<char, 64> host = {};  // The same text for all processes of a computer.
 };
 
 struct Report {
@@ -42,6 +44,24 @@ absl::StatusOr<std::vector<T>> Gather(World& world, const T& own, const World::O
   return all;
 }
 
+// A number of this start of the computer's system, which containers share. Empty if it is unknown: then every
+// such process counts as one of the same computer.
+std::string HostName() {
+  std::string text;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), text);
+  return text;
+}
+
+HostPosition PositionOf(const std::vector<Program>& all, size_t rank) {
+  HostPosition position = {.rank = 0, .size = 0};
+  for (size_t other = 0; other < all.size(); ++other) {
+    if (all[other].host != all[rank].host) continue;
+    ++position.size;
+    if (other < rank) ++position.rank;
+  }
+  return position;
+}
+
 }  // namespace
 
 std::string_view LibraryVersion() {
@@ -49,11 +69,12 @@ std::string_view LibraryVersion() {
   return version;
 }
 
-absl::Status AgreeOnPlan(World* world, const Plan& plan, std::string_view version) {
-  if (world == nullptr || world->size() == 1) return absl::OkStatus();
+absl::StatusOr<HostPosition> AgreeOnPlan(World* world, const Plan& plan, std::string_view version) {
+  if (world == nullptr || world->size() == 1) return HostPosition();
   Program own;
   std::memcpy(own.plan.data(), plan.table().content_hash()->data(), own.plan.size());
   version.copy(own.library.data(), own.library.size() - 1);
+  HostName().copy(own.host.data(), own.host.size() - 1);
   SINTER_ASSIGN_OR_RETURN(const std::vector<Program> all, Gather(*world, own, kComparePlans));
   for (size_t rank = 1; rank < all.size(); ++rank) {
     if (all[rank].library == all[0].library) continue;
@@ -68,7 +89,7 @@ absl::Status AgreeOnPlan(World* world, const Plan& plan, std::string_view versio
                      HexText(all[rank].plan).substr(0, 16), "..., and that of rank 0 ",
                      HexText(all[0].plan).substr(0, 16), "...: give every process the same plan"));
   }
-  return absl::OkStatus();
+  return PositionOf(all, static_cast<size_t>(world->rank()));
 }
 
 absl::Status AgreeOnStatus(World* world, const absl::Status& own) {

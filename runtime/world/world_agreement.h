@@ -1,6 +1,6 @@
 // Checks that the processes of a world make before they run a plan or exchange variables together.
 //
-//   SINTER_RETURN_IF_ERROR(AgreeOnPlan(world, plan));              // All have the same plan and library.
+//   SINTER_ASSIGN_OR_RETURN(HostPosition on_host, AgreeOnPlan(world, plan));   // All have one plan and library.
 //   SINTER_RETURN_IF_ERROR(AgreeOnStatus(world, status));          // No rank has failed since.
 //   SINTER_RETURN_IF_ERROR(AgreeOnCall(world, 1, "saving a checkpoint", status));
 //
@@ -13,7 +13,9 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "sinter/runtime/plan/plan.h"
+#include "sinter/runtime/world/host_position.h"
 #include "sinter/runtime/world/world.h"
 
 namespace sinter {
@@ -21,9 +23,10 @@ namespace sinter {
 // "0.1.0, plans of version 5": the version of this library.
 std::string_view LibraryVersion();
 
-// InvalidArgument names the first rank whose plan or library differs from rank 0's. Unavailable as
-// World::Exchange. `version` is that of this rank's library.
-absl::Status AgreeOnPlan(World* world, const Plan& plan, std::string_view version = LibraryVersion());
+// Returns the place of this process on its computer. InvalidArgument names the first rank whose plan or
+// library differs from rank 0's. Unavailable as World::Exchange. `version` is that of this rank's library.
+absl::StatusOr<HostPosition> AgreeOnPlan(World* world, const Plan& plan,
+                                         std::string_view version = LibraryVersion());
 
 // Before the exchanges of a call that all ranks make for session `session`. Returns `own` if it is an error;
 // otherwise InvalidArgument if another rank makes another call, and FailedPrecondition with the first failed

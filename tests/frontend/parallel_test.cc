@@ -21,6 +21,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr int64_t kRows = 8, kWidth = 16, kHidden = 32;
 
@@ -195,6 +196,32 @@ TEST(ParallelTest, ExchangesTravelInPartsIfAskedFor) {
     EXPECT_EQ(sums, parts);
     EXPECT_EQ(elements, kRows * kWidth);
   }
+}
+
+// The sum of the layer's terms is a shift to the other rank and an addition; a scattered gradient is an
+// exchange of parts.
+TEST(ParallelTest, SumsGoByCopiesIfAskedFor) {
+  CompileOptions options = OnMesh({{"tensor", 2}}, {parallel::Tensor{}});
+  options.copied_sum_bytes = -1;
+  EXPECT_THAT(ErrorOf(BuildMlp(), options),
+              HasSubstr("copied_sum_bytes is -1: give the bytes of the smallest sums that are exchanged by"));
+  const auto kinds = [](const CompileOptions& o) {
+    CompileReport report;
+    EXPECT_TRUE(Compile(BuildMlp(), o, &report).ok());
+    std::set<std::string> found;
+    for (const Exchange& exchange : report.exchanges) found.insert(std::string(exchange.kind));
+    return found;
+  };
+  const int64_t bytes = kRows * kWidth * 4;
+  options.copied_sum_bytes = bytes + 1;
+  EXPECT_THAT(kinds(options), Not(Contains("ring_shift")));
+  options.copied_sum_bytes = bytes;
+  EXPECT_THAT(kinds(options), Contains("ring_shift"));
+  options = OnMesh({{"data", 2}}, {parallel::Data{}, parallel::Zero{.level = 3, .least_bytes = 1}});
+  options.copied_sum_bytes = 1;
+  const std::set<std::string> of_zero = kinds(options);
+  EXPECT_THAT(of_zero, Contains("all_to_all"));
+  EXPECT_THAT(of_zero, Not(Contains("reduce_scatter")));
 }
 
 // Five examples on two ranks: also where tokens of all examples are the rows of a product, a rank computes

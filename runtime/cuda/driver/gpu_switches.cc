@@ -41,9 +41,10 @@ absl::StatusOr<GpuSwitches> GpuSwitches::FromEnvironment() {
            "wait for"));
   SINTER_ASSIGN_OR_RETURN(
       switches.peer_copies,
-      IsOn("SINTER_GPU_PEER_COPIES", "1", "0",
-           ": write 1 to let copy engines move what the GPUs of this process exchange, or 0 to let NCCL do it",
-           switches.peer_copies));
+      IsOn(
+          "SINTER_GPU_PEER_COPIES", "1", "0",
+          ": write 1 to let copy engines move what the GPUs of this process exchange, or 0 to let NCCL do it",
+          switches.peer_copies));
   SINTER_ASSIGN_OR_RETURN(switches.attention_in_order, IsOn("SINTER_GPU_ATTENTION", "in-order", "any-order",
                                                             "; expected in-order or any-order"));
   return switches;

@@ -79,8 +79,8 @@ absl::StatusOr<std::shared_ptr<const PeerExchanges::Inputs>> PeerExchanges::Meet
   if (patience.count() == 0) {
     changed_.wait(lock, is_over);
   } else if (!changed_.wait_for(lock, patience, is_over)) {
-    return absl::UnavailableError(absl::StrCat("another GPU of this process has not come for ",
-                                               patience.count(), " ms"));
+    return absl::UnavailableError(
+        absl::StrCat("another GPU of this process has not come for ", patience.count(), " ms"));
   }
   SINTER_RETURN_IF_ERROR(reason_);
   return inputs;

@@ -11,12 +11,12 @@
 #include "absl/strings/str_cat.h"
 #include "sinter/runtime/cuda/cudnn/cudnn_attention.h"
 #include "sinter/runtime/cuda/cudnn/cudnn_plans.h"
+#include "sinter/runtime/cuda/cudnn/cudnn_session.h"
 #include "sinter/runtime/cuda/steps/cuda_steps.h"
 #include "sinter/runtime/host/dtype.h"
+#include "sinter/runtime/host/round_up.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/plan/gpu_limits.h"
-#include "sinter/runtime/host/round_up.h"
-#include "sinter/runtime/cuda/cudnn/cudnn_session.h"
 
 namespace sinter {
 namespace {

@@ -31,14 +31,13 @@ class NcclStep : public CudaExchangeStep {
 
  private:
   absl::Status Give(const StepArgs& args) override {
-    return communicator_.Issue(operation(), patience(),
-                               [this, &args](const Nccl& nccl, ncclComm_t comm) -> absl::Status {
-                                 for (const NcclCall& call : calls_) {
-                                   SINTER_RETURN_IF_ERROR(
-                                       nccl.Check(Start(nccl, comm, call, args), operation()));
-                                 }
-                                 return absl::OkStatus();
-                               });
+    return communicator_.Issue(
+        operation(), patience(), [this, &args](const Nccl& nccl, ncclComm_t comm) -> absl::Status {
+          for (const NcclCall& call : calls_) {
+            SINTER_RETURN_IF_ERROR(nccl.Check(Start(nccl, comm, call, args), operation()));
+          }
+          return absl::OkStatus();
+        });
   }
 
   ncclResult_t Start(const Nccl& nccl, ncclComm_t comm, const NcclCall& call, const StepArgs& args) const {
@@ -88,8 +87,7 @@ class PeerStep : public CudaExchangeStep {
     PeerExchanges& peers = *context().peers();
     std::vector<const std::byte*> own;
     for (size_t i = 0; i < inputs_; ++i) own.push_back(static_cast<const std::byte*>(args.buffers[i]));
-    SINTER_ASSIGN_OR_RETURN(const auto inputs,
-                            peers.Meet(place_, rank_, ranks_, std::move(own), patience()));
+    SINTER_ASSIGN_OR_RETURN(const auto inputs, peers.Meet(place_, rank_, ranks_, std::move(own), patience()));
     PeerExchanges::Part part{.device = group_[rank_], .reads = {}, .readers = {}};
     for (const CollectiveMove& move : moves_) {
       const size_t bytes = static_cast<size_t>(move.count) * element_bytes_;
@@ -195,8 +193,8 @@ absl::StatusOr<std::unique_ptr<Step>> MakeCudaCollectiveStep(CudaContext& contex
                           context.communicators()->Find(collective.group, step.device()));
   std::unique_ptr<CudaExchangeStep> made;
   if (GoesByPeers(context, collective)) {
-    const PeerExchanges::Place exchange = {
-        place.function_index, BeginOfChannel(*place.function, place.index), collective.group.front()};
+    const PeerExchanges::Place exchange = {place.function_index, BeginOfChannel(*place.function, place.index),
+                                           collective.group.front()};
     made = std::make_unique<PeerStep>(context, exchange, collective, rank, inputs);
   } else {
     made = std::make_unique<NcclStep>(context, *communicator, std::string(CollectiveName(collective.kind)),

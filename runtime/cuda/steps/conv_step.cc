@@ -2,11 +2,11 @@
 #include "absl/strings/str_cat.h"
 #include "sinter/runtime/cuda/cudnn/conv_tuning.h"
 #include "sinter/runtime/cuda/cudnn/cudnn_convolution.h"
+#include "sinter/runtime/cuda/cudnn/cudnn_session.h"
 #include "sinter/runtime/cuda/steps/cuda_steps.h"
 #include "sinter/runtime/host/dtype.h"
 #include "sinter/runtime/host/round_up.h"
 #include "sinter/runtime/plan/gpu_limits.h"
-#include "sinter/runtime/cuda/cudnn/cudnn_session.h"
 
 namespace sinter {
 namespace {

@@ -46,8 +46,7 @@ absl::Status CudaExchangeStep::Prepare(const fb::Plan& plan, const StepPlace& pl
 
 absl::Status CudaExchangeStep::Run(const StepArgs& args) {
   const CudaDeviceScope on(context_.index());
-  SINTER_RETURN_IF_ERROR(
-      CudaStatus(cudaEventRecord(begun_.get(), context_.stream()), "begin a collective"));
+  SINTER_RETURN_IF_ERROR(CudaStatus(cudaEventRecord(begun_.get(), context_.stream()), "begin a collective"));
   SINTER_RETURN_IF_ERROR(CudaStatus(cudaStreamWaitEvent(context_.collective_stream(), begun_.get(), 0),
                                     "let a collective wait for its inputs"));
   if (number_.has_value()) {

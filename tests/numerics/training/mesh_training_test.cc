@@ -206,6 +206,27 @@ TEST_F(MeshTrainingTest, ExchangesInParts) {
       {{.model = "mlp", .batch = 13}, {.axes = {{"data", 3}, {"tensor", 2}}, .even = false}, in_parts(2)});
 }
 
+// Ranks send each other the terms of sums, and add them: two ranks, or any number that share a sum.
+TEST_F(MeshTrainingTest, SumsByCopies) {
+  auto by_copies = [](int64_t parts) {
+    return [=](CompileOptions& o) { o.copied_sum_bytes = 1, o.exchange_parts = parts; };
+  };
+  const TrainingSetup gpt{
+      .model = "gpt", .batch = 8, .optimizer = "adamw", .dropout = 0.2, .evaluates = false, .steps = 6};
+  for (const int64_t parts : {1, 2}) Compare({gpt, {.axes = {{"tensor", 2}}}, by_copies(parts)});
+  Compare({gpt, {.axes = {{"data", 2}}, .zero = 3}, by_copies(1)});
+  Compare({gpt, {.axes = {{"data", 2}, {"tensor", 2}}, .zero = 2, .rows = true}, by_copies(2)});
+  MeshCase small_buckets = Data(2);
+  small_buckets.bucket_bytes = 1;
+  Compare({{.model = "lenet"}, small_buckets, by_copies(1)});
+  const TrainingSetup mlp{.model = "mlp", .batch = 12, .optimizer = "adamw"};
+  Compare({mlp, {.axes = {{"data", 3}}, .zero = 2}, by_copies(1)});
+  Compare({mlp, {.axes = {{"data", 5}}, .zero = 1, .even = false}, by_copies(1)});
+  Compare({{.model = "mlp", .dtype = F32, .precision = Precision::kBf16},
+           {.axes = {{"data", 4}}, .zero = 3},
+           by_copies(1)});
+}
+
 TEST_F(MeshTrainingTest, Zero) {
   for (int level : {1, 2, 3}) {
     Compare({.model = "mlp", .optimizer = "adamw", .parts = 2}, {.axes = {{"data", 4}}, .zero = level});
@@ -301,13 +322,14 @@ TEST_F(MeshTrainingTest, AResumedRunContinuesOnAnyMesh) {
       .model = "mlp", .batch = 8, .optimizer = "adamw", .dropout = 0.3, .evaluates = false};
   TrainingSetup gpt = mlp;
   gpt.model = "gpt";
+  const double most = TestDevice().is_gpu() ? kMostOfAdamOnGpus : kMostOfF64;
   for (const TrainingSetup& setup : {mlp, gpt}) {
     const std::vector<double> whole = TrainInParts(setup, {{.steps = 12}});
     const std::vector<double> parts =
         TrainInParts(setup, {{.steps = 5, .mesh = data}, {.steps = 4, .mesh = tensor}, {.steps = 3}});
     ASSERT_EQ(parts.size(), whole.size());
     for (size_t i = 0; i < whole.size(); ++i) {
-      EXPECT_NEAR(parts[i], whole[i], kMostOfF64 * whole[i]) << setup.text() << ", step " << i;
+      EXPECT_NEAR(parts[i], whole[i], most * whole[i]) << setup.text() << ", step " << i;
     }
   }
   // Both positions matter.

@@ -82,8 +82,10 @@ Comparison RandomComparison(std::mt19937& random) {
   setup.evaluates = random() % 2 == 0;
   mesh.bucket_bytes = pick(std::vector<int64_t>{64, 4096, int64_t{25} << 20});
   const int64_t parts = pick(std::vector<int64_t>{0, 1, 2, 4});
-  std::cout << setup.text() << " on " << mesh.text() << ", exchanges in " << parts << std::endl;
-  return {setup, mesh, [=](CompileOptions& o) { o.exchange_parts = parts; }};
+  const int64_t copied = pick(std::vector<int64_t>{0, 1, 2000});
+  std::cout << setup.text() << " on " << mesh.text() << ", exchanges in " << parts << ", sums by copies from "
+            << copied << std::endl;
+  return {setup, mesh, [=](CompileOptions& o) { o.exchange_parts = parts, o.copied_sum_bytes = copied; }};
 }
 
 TEST_F(MeshTrainingTest, RandomMeshes) {

@@ -203,7 +203,7 @@ TEST_F(GpuKernelTest, BranchesOfACaptureSeeWhatTheyComeAfter) {
     std::vector<uint32_t> before;
   };
   const std::vector<Branch> branches = {{0, 1, {}},  {1, 2, {0}}, {1, 3, {0}},
-                                     {2, 4, {1}}, {3, 5, {2}}, {4, 1, {2, 3}}};
+                                        {2, 4, {1}}, {3, 5, {2}}, {4, 1, {2, 3}}};
   const auto increment = [&](const Branch& branch) {
     void* const buffers[] = {memory[branch.from].ptr(), memory[branch.to].ptr()};
     return (*step)->Run({.buffers = buffers});

@@ -177,6 +177,28 @@ TEST(LocalDevicesTest, EqualBlocksInOrder) {
   EXPECT_EQ(alone.NameOf(plan.table(), 3), Device::Gpu(3));
 }
 
+// Of two processes on one computer with two GPUs, and of one process on each of two computers.
+TEST(LocalDevicesTest, ProcessesOfOneComputerTakeDifferentGpus) {
+  RunInWorld(2, [](World& world) {
+    const HostPosition on_host =
+        AgreeOnPlan(&world, *OnDevices({Device::Gpu(0), Device::Gpu(1)}).Make()).value();
+    EXPECT_EQ(on_host.rank, world.rank());
+    EXPECT_EQ(on_host.size, 2);
+    const Plan plan = *OnDevices({Device::Gpu(0), Device::Gpu(1), Device::Gpu(2), Device::Gpu(3)}).Make();
+    const auto first_name = [&](const HostPosition& position, int visible_gpus) {
+      const LocalDevices local = *LocalDevices::Of(plan.table(), &world, position, visible_gpus);
+      return local.NameOf(plan.table(), local.first).index();
+    };
+    EXPECT_EQ(first_name(on_host, 4), 2 * world.rank());
+    EXPECT_EQ(first_name(on_host, 8), 2 * world.rank());
+    EXPECT_EQ(first_name(on_host, 2), 0) << "each process sees GPUs of its own, or shares them";
+    EXPECT_EQ(first_name({.rank = 0, .size = 1}, 8), 0) << "another computer";
+    const Plan of_cpus = *OnDevices({Device::Cpu(0), Device::Cpu(1)}).Make();
+    const LocalDevices local = *LocalDevices::Of(of_cpus.table(), &world, on_host, 8);
+    EXPECT_EQ(local.NameOf(of_cpus.table(), local.first), Device::Cpu(0));
+  });
+}
+
 TEST(LocalDevicesTest, WhatCannotBeShared) {
   const Plan three = *OnDevices({Device::Cpu(0), Device::Cpu(1), Device::Cpu(2)}).Make();
   const Plan one = *OnDevices({Device::Cpu(0)}).Make();

@@ -1,0 +1,36 @@
+// RUN: sinter-opt %s --split-input-file --sinter-cut-variables="axis=data terms" --sinter-shard=axes=data --sinter-localise="copied-sum-bytes=16" --canonicalize --cse --mlir-print-local-scope | FileCheck %s
+// RUN: sinter-opt %s --split-input-file --sinter-cut-variables="axis=data terms" --sinter-shard=axes=data --sinter-localise="copied-sum-bytes=33" --canonicalize --cse --mlir-print-local-scope | FileCheck %s --check-prefix=LARGER
+
+// Two ranks send each other their terms, and add both.
+// CHECK-LABEL: func.func @two
+// CHECK: %[[A:.*]] = sinter.sum %{{.*}} [0] : tensor<4x8xf32> -> tensor<8xf32>
+// CHECK: %[[B:.*]] = sinter.ring_shift %[[A]] by 1 over ["data"] channel 0 {{.*}}: tensor<8xf32> -> tensor<8xf32>
+// CHECK: sinter.add %[[A]], %[[B]]
+// LARGER-LABEL: func.func @two
+// LARGER: sinter.all_reduce sum
+// LARGER-NOT: sinter.ring_shift
+module attributes {sinter.mesh = #sinter.mesh<data 2>} {
+  func.func @two(%x: tensor<8x8xf32> {sinter.input = "x"}) -> (tensor<8x8xf32> {sinter.output = "y"}) {
+    %s = sinter.sum %x [0] : tensor<8x8xf32> -> tensor<8xf32>
+    %b = sinter.broadcast %s [1] : tensor<8xf32> -> tensor<8x8xf32>
+    %c = sinter.sub %x, %b : tensor<8x8xf32>
+    return %c : tensor<8x8xf32>
+  }
+}
+
+// -----
+
+// More ranks that all need the sum combine it during the exchange; so are maxima.
+// CHECK-LABEL: func.func @four
+// CHECK: sinter.all_reduce sum
+// CHECK: sinter.all_reduce max
+module attributes {sinter.mesh = #sinter.mesh<data 4>} {
+  func.func @four(%x: tensor<8x8xf32> {sinter.input = "x"}) -> (tensor<8x8xf32> {sinter.output = "y"}) {
+    %s = sinter.sum %x [0] : tensor<8x8xf32> -> tensor<8xf32>
+    %m = sinter.max %x [0] : tensor<8x8xf32> -> tensor<8xf32>
+    %t = sinter.add %s, %m : tensor<8xf32>
+    %b = sinter.broadcast %t [1] : tensor<8xf32> -> tensor<8x8xf32>
+    %c = sinter.sub %x, %b : tensor<8x8xf32>
+    return %c : tensor<8x8xf32>
+  }
+}
