@@ -62,6 +62,11 @@ struct Options {
   std::string plan;
 
   sn::Device device() const { return devices.front(); }
+  // The axis of the mesh that cuts data in variables; empty if there is none.
+  std::string AxisOfData() const {
+    const std::vector<std::string> axes = mesh.BatchAxes();
+    return device().is_gpu() && axes.size() == 1 ? axes.front() : "";
+  }
 };
 
 double MsSince(std::chrono::steady_clock::time_point start) {
@@ -97,6 +102,9 @@ absl::StatusOr<sn::Session> Start(const sn::Graph& graph, const Options& options
   sn::CompileOptions compile;
   compile.device = options.device();
   if (options.devices.size() > 1) compile.data_parallel.devices = options.devices;
+  if (const std::string axis = options.AxisOfData(); !axis.empty()) {
+    compile.parallel.push_back(sn::parallel::Tensor{.axis = axis, .dims = {sn::bench::kExamplesDim}});
+  }
   SINTER_RETURN_IF_ERROR(options.mesh.Apply(compile));
   sn::examples::MakeCpuDevices(compile.mesh, /*world=*/nullptr);
   compile.gpu_architectures = options.architectures;
@@ -113,6 +121,7 @@ absl::StatusOr<sn::Session> Start(const sn::Graph& graph, const Options& options
 sn::bench::WorkloadOptions WorkloadOptionsOf(const Options& options) {
   return {.data_are_variables = options.device().is_gpu(),
           .devices = options.ranks,
+          .by_rows = options.devices.size() > 1 || options.mesh.BatchAxes().size() > 1,
           .math = options.math,
           .precision = options.precision,
           .gpt2 = options.gpt2,
@@ -155,11 +164,13 @@ void AddCosts(Json& result, const sn::bench::TrainingWorkload& w, const sn::Sess
   const std::string rate = is_text ? "tokens_per_s" : "examples_per_s";
   result[rate] = static_cast<double>(examples) / timing.ms * 1e3;
   result["start_ms"] = start_ms;
+  // Of one device; all have as much.
   const sn::SessionMemory memory = session.memory();
-  result["variables_GiB"] = static_cast<double>(memory.variables) / (1 << 30);
-  result["arena_GiB"] = static_cast<double>(memory.arena) / (1 << 30);
+  const double share = static_cast<double>(w.options.devices) * (1 << 30);
+  result["variables_GiB"] = static_cast<double>(memory.variables) / share;
+  result["arena_GiB"] = static_cast<double>(memory.arena) / share;
   result["peak_GiB"] = static_cast<double>(session.allocator().Stats().peak_used_bytes) / (1 << 30);
-  result["predicted_GiB"] = static_cast<double>(memory.predicted) / (1 << 30);
+  result["predicted_GiB"] = static_cast<double>(memory.predicted) / share;
 }
 
 // Returns the microseconds that this thread needs to start one run on an idle GPU.

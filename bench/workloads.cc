@@ -77,12 +77,14 @@ struct TrainedModel {
 
 Tensor Data(Builder& b, std::string_view name, const HostTensor& value, const WorkloadOptions& options) {
   if (!options.data_are_variables) return b.Input(name, value.dtype(), value.shape());
-  return b.Read(b.MakeVariable(name, value.dtype(), value.shape(), {.trainable = false}));
+  std::vector<DimName> dims(value.shape().size());
+  dims[0] = kExamplesDim;
+  return b.Read(b.MakeVariable(name, value.dtype(), value.shape(), {.trainable = false, .dims = dims}));
 }
 
-// True if a run passes row numbers. Data parallelism shards inputs, but data in variables are on every
-// device, so each device selects its rows by number.
-bool GivesRows(const WorkloadOptions& options) { return options.data_are_variables && options.devices > 1; }
+bool GivesRows(const WorkloadOptions& options) {
+  return options.data_are_variables && options.devices > 1 && options.by_rows;
+}
 
 Tensor Loss(Builder& b, const TrainingWorkload& w, const TrainedModel& model) {
   Tensor x = Data(b, "x", w.x, w.options), y = Data(b, "y", w.y, w.options);

@@ -33,13 +33,17 @@ struct ResNetSizes {
   int64_t layers = 50, width = 64, classes = 1000, image = 224, batch = 256;
 };
 
+inline constexpr char kExamplesDim[] = "examples";
+
 struct WorkloadOptions {
   // True: the data are variables that stay on the device, as in the peers on GPUs. False: each run gets the
   // data.
   bool data_are_variables = false;
-  // Number of devices that train together. The batch grows with this number. If the data are variables, each
-  // device has all data and selects its rows by their numbers, input "rows".
+  // Number of devices that train together. The batch grows with this number. If the data are variables, their
+  // dimension 0 is named kExamplesDim, for a tactic that cuts it. With `by_rows` each device has all data instead,
+  // and selects its rows by their numbers, input "rows".
   int64_t devices = 1;
+  bool by_rows = false;
   // Math mode of matmuls and convolutions.
   MathMode math = MathMode::kIeee;
   // Precision of the graph. nullopt: bf16 for gpt2 and resnet50, f32 for the others.

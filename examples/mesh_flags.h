@@ -38,6 +38,16 @@ struct MeshFlags {
   int64_t exchange_parts = CompileOptions().exchange_parts;
   int64_t copied_sum_bytes = CompileOptions().copied_sum_bytes;
 
+  // The names of the axes that share the batch.
+  std::vector<std::string> BatchAxes() const {
+    std::vector<std::string> names;
+    for (const std::string& axis : axes) {
+      const std::string name = axis.substr(0, axis.find('='));
+      if (name != "tensor") names.push_back(name);
+    }
+    return names;
+  }
+
   // Sets the mesh and its tactics. An axis "tensor" cuts wide layers; all others share the batch, which
   // `whole_inputs` does not belong to. ZeRO uses the axis "data". InvalidArgument: an axis has no size, or
   // --rows is given without an axis "tensor".
