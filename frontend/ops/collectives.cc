@@ -265,7 +265,8 @@ std::vector<Tensor> RingShift(const std::vector<Tensor>& tensors, int64_t by, Wh
   const int64_t places = (by % members + members) % members;
   return exchange.Members([&](size_t i) {
     mlir::Value x = exchange.call().value(i);
-    return exchange.Make<ir::RingShiftOp>(x.getType(), x, exchange.group(), channel, places);
+    return exchange.Make<ir::RingShiftOp>(mlir::TypeRange(x.getType()), mlir::ValueRange(x), exchange.group(),
+                                          channel, places);
   });
 }
 

@@ -216,8 +216,10 @@ mlir::OpFoldResult ReduceScatterOp::fold(FoldAdaptor) {
 mlir::OpFoldResult AllToAllOp::fold(FoldAdaptor) {
   return IsAlone(*this) ? mlir::OpFoldResult(getX()) : mlir::OpFoldResult();
 }
-mlir::OpFoldResult RingShiftOp::fold(FoldAdaptor) {
-  return getBy() == 0 ? mlir::OpFoldResult(getX()) : mlir::OpFoldResult();
+LogicalResult RingShiftOp::fold(FoldAdaptor, llvm::SmallVectorImpl<mlir::OpFoldResult>& results) {
+  if (getBy() != 0) return mlir::failure();
+  llvm::append_range(results, getXs());
+  return mlir::success();
 }
 
 mlir::Operation* AllReduceOp::buildGradientMember(GraphBuilder& b, mlir::ValueRange gradients,
@@ -251,7 +253,7 @@ mlir::Operation* AllToAllOp::buildGradientMember(GraphBuilder& b, mlir::ValueRan
 mlir::Operation* RingShiftOp::buildGradientMember(GraphBuilder& b, mlir::ValueRange gradients,
                                                   int64_t channel) {
   const int64_t members = Collective::Of(*this)->Size();
-  return b.builder().create<RingShiftOp>(b.loc(), getX().getType(), gradients[0], getGroup(), channel,
+  return b.builder().create<RingShiftOp>(b.loc(), getOperandTypes(), gradients, getGroup(), channel,
                                          (members - static_cast<int64_t>(getBy())) % members);
 }
 
@@ -273,7 +275,7 @@ FactorRule FactorsOfPlaces(mlir::Operation* op) {
 
 FactorRule RingShiftOp::getFactorRule() {
   FactorRule rule = FactorsOfPlaces(*this);
-  rule.linear_in = {{0}};
+  rule.linear_in = {llvm::to_vector(llvm::seq(getNumOperands()))};
   return rule;
 }
 FactorRule AllReduceOp::getFactorRule() {

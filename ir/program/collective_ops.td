@@ -74,10 +74,10 @@ def AllToAllOp : Sinter_DifferentiableCollectiveOp<"all_to_all",
   let hasFolder = 1;
 }
 def RingShiftOp : Sinter_DifferentiableCollectiveOp<"ring_shift",
-    "Sends each member's operand to the member of rank (rank + by) mod n of n members",
-    (ins Sinter_Tensor:$x), (ins I64Attr:$by)> {
-  let results = (outs Sinter_Tensor:$result);
-  let assemblyFormat = "$x `by` $by `over` $group `channel` $channel attr-dict `:` type($x) `->` type($result)";
+    "Sends each member's operands to the member of rank (rank + by) mod n of n members; several tensors travel as one",
+    (ins Variadic<Sinter_Tensor>:$xs), (ins I64Attr:$by)> {
+  let results = (outs Variadic<Sinter_Tensor>:$shifted);
+  let assemblyFormat = "$xs `by` $by `over` $group `channel` $channel attr-dict `:` functional-type($xs, $shifted)";
   let hasFolder = 1;
   // In a plan the root is the member that rank 0 sends to.
   let extraClassDeclaration = "uint64_t getRoot() { return getBy(); }";

@@ -226,7 +226,8 @@ Value LocalFunction::combined(Value value, Sharding& now, const Sharding& to, ir
     return stays;
   });
   if (!now.partial.empty()) {
-    value = rank_builder_.combine(op.getLoc(), value, now, now.partial, *now.combine);
+    const int64_t bytes = rank_builder_.bytesOfRank(ir::TypeOf(value), now);
+    value = rank_builder_.combine(op.getLoc(), value, bytes, now.partial, *now.combine)[0];
   }
   now.partial = kept;
   if (kept.empty()) now.combine.reset();
@@ -300,21 +301,17 @@ void LocalFunction::flush(size_t index) {
   buckets_.erase(buckets_.begin() + index);
   llvm::SmallVector<mlir::Location> locs;
   llvm::SmallVector<Value> sums;
+  int64_t bytes = 0;
   for (ir::ReshardOp op : bucket.sums) {
     sums.push_back(values_[op.getX()]);
+    bytes += rank_builder_.bytesOfRank(ir::TypeOf(sums.back()), ir::ShardingOf(op.getX()));
     locs.push_back(op.getX().getLoc());
   }
   listener_.device = bucket.kind.device;
   // One reason stands for all of them.
   rank_builder_.setReason(bucket.sums.front()->getAttr(ir::kBecauseAttr));
-  const mlir::Location loc = builder_.getFusedLoc(locs);
-  if (sums.size() == 1) {
-    ir::ReshardOp op = bucket.sums.front();
-    values_[op] =
-        rank_builder_.combine(loc, sums[0], ir::ShardingOf(op.getX()), bucket.kind.axes, ReduceKind::sum);
-    return;
-  }
-  const llvm::SmallVector<Value> all = rank_builder_.allReduce(loc, sums, bucket.kind.axes, ReduceKind::sum);
+  const llvm::SmallVector<Value> all =
+      rank_builder_.combine(builder_.getFusedLoc(locs), sums, bytes, bucket.kind.axes, ReduceKind::sum);
   for (auto [op, sum] : llvm::zip(bucket.sums, all)) values_[op] = sum;
 }
 

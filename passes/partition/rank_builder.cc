@@ -80,35 +80,36 @@ llvm::SmallVector<int64_t> RankBuilder::unevenParts(int64_t rows, Axes axes) con
   return sizes;
 }
 
-bool RankBuilder::isCopiedSum(Value terms, const Sharding& now, ir::ReduceKind kind) const {
-  const mlir::Type element = ir::TypeOf(terms).getElementType();
-  if (copied_sum_bytes_ == 0 || kind != ir::ReduceKind::sum || !llvm::isa<mlir::FloatType>(element)) {
-    return false;
-  }
-  int64_t bytes = element.getIntOrFloatBitWidth() / 8, parts = 1;
-  for (const auto& dim : now.dims) {
+int64_t RankBuilder::bytesOfRank(mlir::RankedTensorType part, const Sharding& sharding) const {
+  int64_t bytes = part.getElementTypeBitWidth() / 8, parts = 1;
+  for (const auto& dim : sharding.dims) {
     for (const Extent& extent : dim) bytes *= extent.size, parts *= ir::CountParts(mesh_, extent.axes);
   }
-  return bytes / parts >= copied_sum_bytes_;
+  return bytes / parts;
 }
 
-llvm::SmallVector<Value> RankBuilder::allReduce(mlir::Location loc, llvm::ArrayRef<Value> terms, Axes axes,
-                                                ir::ReduceKind kind) {
-  auto op = explained(builder_.create<ir::AllReduceOp>(
-      loc, mlir::TypeRange(mlir::ValueRange(terms)), mlir::ValueRange(terms), group(axes), channel_++, kind));
-  return llvm::to_vector(llvm::map_range(op.getResults(), [](mlir::OpResult r) { return Value(r); }));
+bool RankBuilder::isCopiedSum(mlir::Type element, int64_t bytes, ir::ReduceKind kind) const {
+  return copied_sum_bytes_ > 0 && bytes >= copied_sum_bytes_ && kind == ir::ReduceKind::sum &&
+         llvm::isa<mlir::FloatType>(element);
 }
 
-Value RankBuilder::combine(mlir::Location loc, Value terms, const Sharding& now, Axes axes,
-                           ir::ReduceKind kind) {
-  if (ir::CountParts(mesh_, axes) != 2 || !isCopiedSum(terms, now, kind)) {
-    return allReduce(loc, terms, axes, kind)[0];
+llvm::SmallVector<Value> RankBuilder::combine(mlir::Location loc, llvm::ArrayRef<Value> terms, int64_t bytes,
+                                              Axes axes, ir::ReduceKind kind) {
+  const mlir::ValueRange values(terms);
+  if (ir::CountParts(mesh_, axes) != 2 || !isCopiedSum(ir::TypeOf(terms[0]).getElementType(), bytes, kind)) {
+    auto op = explained(
+        builder_.create<ir::AllReduceOp>(loc, values.getTypes(), values, group(axes), channel_++, kind));
+    return llvm::to_vector(llvm::map_range(op.getResults(), [](mlir::OpResult r) { return Value(r); }));
   }
   // The sum of two terms has the same bits in either order.
   ir::GraphBuilder b(builder_, loc);
-  const Value other = explained(
-      builder_.create<ir::RingShiftOp>(loc, terms.getType(), terms, group(axes), channel_++, /*by=*/1));
-  return (b.wrap(terms) + b.wrap(other)).value;
+  auto others = explained(
+      builder_.create<ir::RingShiftOp>(loc, values.getTypes(), values, group(axes), channel_++, /*by=*/1));
+  llvm::SmallVector<Value> sums;
+  for (auto [own, other] : llvm::zip(terms, others.getResults())) {
+    sums.push_back((b.wrap(own) + b.wrap(other)).value);
+  }
+  return sums;
 }
 
 // Exchanges cut and join along dimension 0.
@@ -179,7 +180,9 @@ Value RankBuilder::scatter(Value value, Sharding& now, size_t dim, size_t extent
   const Axes added = axes.drop_front(from.axes.size());
   const int64_t rows = sizeOf({from.size, llvm::SmallVector<StringAttr, 1>(axes)});
   const ir::ReduceKind kind = *now.combine;
-  const bool is_copied = from.size % ir::CountParts(mesh_, axes) == 0 && isCopiedSum(value, now, kind);
+  const bool is_copied =
+      from.size % ir::CountParts(mesh_, axes) == 0 &&
+      isCopiedSum(ir::TypeOf(value).getElementType(), bytesOfRank(ir::TypeOf(value), now), kind);
   llvm::erase_if(now.partial, [&](StringAttr axis) { return llvm::is_contained(added, axis); });
   return alongExtent(value, now, dim, extent, axes, loc, /*in_front=*/true, [&](Expr x, int64_t) {
     ir::GraphBuilder b(builder_, loc);

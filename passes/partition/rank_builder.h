@@ -34,7 +34,7 @@ class RankBuilder {
   RankBuilder(const RankBuilder&) = delete;
   RankBuilder& operator=(const RankBuilder&) = delete;
 
-  // Sums of single tensors of at least this many bytes are exchanged by ops that only move elements, if there
+  // Sums of at least this many bytes are exchanged by ops that only move elements, if there
   // are such for the number of ranks, and added by each rank. 0: none. Ops that combine elements need
   // multiprocessors during the exchange.
   void setCopiedSumBytes(int64_t bytes) { copied_sum_bytes_ = bytes; }
@@ -43,12 +43,12 @@ class RankBuilder {
   mlir::Value rankValue(const RankNumber& number);
   ir::FactorPart factorPart(int64_t size, Axes axes);
 
-  // Combines terms of several values over the axes, in one exchange.
-  llvm::SmallVector<mlir::Value> allReduce(mlir::Location loc, llvm::ArrayRef<mlir::Value> terms, Axes axes,
-                                           ir::ReduceKind kind);
-  // The same for one value, of which `now` is the sharding.
-  mlir::Value combine(mlir::Location loc, mlir::Value terms, const ir::Sharding& now, Axes axes,
-                      ir::ReduceKind kind);
+  // Combines terms of values over the axes, in one exchange. `bytes`: about those of a rank's terms, the same
+  // number on all ranks (bytesOfRank).
+  llvm::SmallVector<mlir::Value> combine(mlir::Location loc, llvm::ArrayRef<mlir::Value> terms, int64_t bytes,
+                                         Axes axes, ir::ReduceKind kind);
+  // The bytes of a rank's part of a value of this type, if all parts were equal.
+  int64_t bytesOfRank(mlir::RankedTensorType part, const ir::Sharding& sharding) const;
   // Leaves the extent cut by `keep`, the first of the axes that cut it.
   mlir::Value gather(mlir::Value value, ir::Sharding& now, size_t dim, size_t extent, Axes keep,
                      mlir::Location loc);
@@ -63,8 +63,7 @@ class RankBuilder {
 
  private:
   bool areInOrder(Axes axes) const;
-  // The same answer for all ranks, whose parts may differ in size.
-  bool isCopiedSum(mlir::Value terms, const ir::Sharding& now, ir::ReduceKind kind) const;
+  bool isCopiedSum(mlir::Type element, int64_t bytes, ir::ReduceKind kind) const;
   mlir::ArrayAttr group(Axes axes);
   template <typename Op>
   Op explained(Op exchange) const {

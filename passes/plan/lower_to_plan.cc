@@ -292,14 +292,15 @@ void FunctionLowering::lowerLibraryOp(Operation& op) {
   builder_.create<ir::YieldOp>(op.getLoc(), clone->getResults());
 }
 
-// Several tensors travel as one piece of memory, in which they are computed. The sums overwrite them there
-// or, if some have other readers, get separate memory.
+// Several tensors travel as one piece of memory, in which they are computed. The results overwrite them there
+// or, if some have other readers or are sent as they are, get separate memory.
 void FunctionLowering::lowerInBucket(Operation* op) {
   FlatBucket bucket(builder_, op, deviceOf(op));
-  bool is_kept = llvm::any_of(op->getOpOperands(), [&](mlir::OpOperand& operand) {
-    Value buffer = buffers_.lookup(operand.get());
-    return MayMove(buffer) && !MayWriteElsewhere(operand, buffer);
-  });
+  bool is_kept =
+      llvm::isa<ir::RingShiftOp>(op) || llvm::any_of(op->getOpOperands(), [&](mlir::OpOperand& operand) {
+        Value buffer = buffers_.lookup(operand.get());
+        return MayMove(buffer) && !MayWriteElsewhere(operand, buffer);
+      });
   llvm::SmallVector<Value> before, slots;
   for (mlir::OpOperand& operand : op->getOpOperands()) {
     before.push_back(buffers_.lookup(operand.get()));
@@ -331,8 +332,8 @@ void FunctionLowering::lowerInBucket(Operation* op) {
 void FunctionLowering::lowerCollective(const ir::Collective& collective) {
   Operation* op = collective.op;
   llvm::SetVector<Value> operands(op->operand_begin(), op->operand_end());
-  bool is_sum = llvm::isa<ir::AllReduceOp, ir::ReduceOp>(op);
-  if (is_sum && operands.size() > 1 && operands.size() == op->getNumOperands()) {
+  bool may_be_flat = llvm::isa<ir::AllReduceOp, ir::ReduceOp, ir::RingShiftOp>(op);
+  if (may_be_flat && operands.size() > 1 && operands.size() == op->getNumOperands()) {
     lowerInBucket(op);
   } else {
     lowerLibraryOp(*op);

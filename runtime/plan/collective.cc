@@ -80,7 +80,8 @@ Moves ShiftMoves(const CollectiveLayout& c, const Filter& is_of_interest) {
   Moves moves;
   for (uint32_t from = 0; from < c.size(); ++from) {
     const uint32_t to = (from + c.root) % c.size();
-    if (is_of_interest(from) || is_of_interest(to)) moves.push_back({from, to, 0, 0, 0, c.elements()});
+    if (!is_of_interest(from) && !is_of_interest(to)) continue;
+    for (size_t t = 0; t + 1 < c.starts.size(); ++t) moves.push_back({from, to, t, 0, 0, CountOf(c, t)});
   }
   return moves;
 }
@@ -90,18 +91,22 @@ using Parts = CollectiveTraits::Parts;
 
 // By kind.
 constexpr CollectiveTraits kTraits[] = {
-    {.name = "all_reduce", .combines = true, .has_list = true},
-    {.name = "reduce", .combines = true, .has_list = true, .outputs = Owners::kRoot},
-    {.name = "broadcast", .has_list = true, .inputs = Owners::kRoot, .moves = BroadcastMoves},
-    {.name = "all_gather", .parts = Parts::kInputs, .moves = GatherMoves},
-    {.name = "reduce_scatter", .combines = true, .parts = Parts::kOutputs},
+    {.name = "all_reduce", .combines = true, .has_list = true, .may_be_in_place = true},
+    {.name = "reduce", .combines = true, .has_list = true, .may_be_in_place = true, .outputs = Owners::kRoot},
+    {.name = "broadcast",
+     .has_list = true,
+     .may_be_in_place = true,
+     .inputs = Owners::kRoot,
+     .moves = BroadcastMoves},
+    {.name = "all_gather", .may_be_in_place = true, .parts = Parts::kInputs, .moves = GatherMoves},
+    {.name = "reduce_scatter", .combines = true, .may_be_in_place = true, .parts = Parts::kOutputs},
     {.name = "all_to_all", .has_equal_parts = true, .moves = AllToAllMoves},
     {.name = "send_recv",
      .inputs = Owners::kRank0,
      .outputs = Owners::kRank1,
      .members = 2,
      .moves = SendMoves},
-    {.name = "ring_shift", .moves = ShiftMoves},
+    {.name = "ring_shift", .has_list = true, .moves = ShiftMoves},
 };
 static_assert(std::size(kTraits) == static_cast<size_t>(fb::CollectiveKind::MAX) + 1);
 

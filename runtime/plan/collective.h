@@ -51,9 +51,10 @@ struct CollectiveTraits {
 
   std::string_view name;          // "all_reduce", "send_recv".
   bool combines = false;          // The elements of all members are combined by `combine`.
-  bool has_list = false;          // The collective exchanges lists of tensors; they may be in place.
+  bool has_list = false;          // The collective exchanges lists of tensors.
+  bool may_be_in_place = false;   // A result may have the place of its operand, or of its part of it.
   bool has_equal_parts = false;   // The number of members divides the number of elements.
-  Parts parts = Parts::kNone;     // The tensors that are the members' parts of a whole; they may be in place.
+  Parts parts = Parts::kNone;     // The tensors that are the members' parts of a whole.
   Owners inputs = Owners::kAll;   // The members that have inputs.
   Owners outputs = Owners::kAll;  // The members that have outputs.
   uint32_t members = 0;           // The only possible number of members; 0 for any number.
@@ -62,7 +63,6 @@ struct CollectiveTraits {
   std::vector<CollectiveMove> (*moves)(const CollectiveLayout& layout,
                                        const std::function<bool(uint32_t rank)>& is_of_interest) = nullptr;
 
-  bool can_be_in_place() const { return has_list || parts != Parts::kNone; }
   static bool Has(Owners owners, uint32_t rank, uint32_t root) {
     if (owners == Owners::kAll) return true;
     return rank == (owners == Owners::kRoot ? root : owners == Owners::kRank0 ? 0u : 1u);

@@ -254,8 +254,9 @@ struct Piece : BufferRange {
 // the same offsets, and their parts begin at others.
 bool MayBeInPlace(const fb::CollectiveStep& s, const Members& members, const Piece& input,
                   const Piece& output) {
+  if (!TraitsOf(s).may_be_in_place) return false;
   if (TraitsOf(s).has_list) return input.operand == output.operand && input.begin == output.begin;
-  if (TraitsOf(s).parts == Parts::kNone || !members.rank.has_value()) return false;
+  if (!members.rank.has_value()) return false;
   int64_t before = 0;
   for (uint32_t i = 0; i < *members.rank; ++i) {
     before += SizeOrZero(s.parts()) > 0             ? s.parts()->Get(i)

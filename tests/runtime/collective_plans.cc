@@ -182,7 +182,7 @@ HostTensor Expected(const CollectiveCase& c, const std::map<std::string, HostTen
   const auto input = [&](uint32_t r, size_t i) -> const HostTensor& { return inputs.at(InputName(r, i)); };
   if (c.kind == Kind::Broadcast) return *input(c.root, tensor).Clone();
   if (c.kind == Kind::SendRecv) return *input(0, 0).Clone();
-  if (c.kind == Kind::RingShift) return *input((rank + c.members - c.root) % c.members, 0).Clone();
+  if (c.kind == Kind::RingShift) return *input((rank + c.members - c.root) % c.members, tensor).Clone();
   if (c.kind == Kind::AllGather || c.kind == Kind::AllToAll) {
     std::vector<HostTensor> parts;
     const int64_t part = c.sizes[0] / c.members;

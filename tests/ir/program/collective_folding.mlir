@@ -8,7 +8,7 @@ func.func @alone(%x: tensor<4xf32>, %y: tensor<2xf32>) -> (tensor<4xf32>, tensor
   %b = sinter.all_gather %x sizes [4] over [#sinter.device<gpu, 1>] channel 1 : tensor<4xf32> -> tensor<4xf32>
   %c = sinter.reduce_scatter mean %x sizes [4] over [#sinter.device<gpu, 1>] channel 2 : tensor<4xf32> -> tensor<4xf32>
   %d = sinter.all_to_all %x over [#sinter.device<gpu, 1>] channel 3 : tensor<4xf32> -> tensor<4xf32>
-  %e = sinter.ring_shift %x by 0 over [#sinter.device<gpu, 1>] channel 4 : tensor<4xf32> -> tensor<4xf32>
+  %e = sinter.ring_shift %x by 0 over [#sinter.device<gpu, 1>] channel 4 : (tensor<4xf32>) -> tensor<4xf32>
   return %a#0, %a#1, %b, %c, %d, %e : tensor<4xf32>, tensor<2xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }
 

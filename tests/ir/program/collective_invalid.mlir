@@ -98,7 +98,7 @@ func.func @f(%x: tensor<3xf32>) {
 
 func.func @f(%x: tensor<3xf32>) {
   // expected-error @below {{shifts by 2; expected 0 to 1}}
-  %0 = sinter.ring_shift %x by 2 over [#sinter.device<gpu, 0>, #sinter.device<gpu, 1>] channel 0 : tensor<3xf32> -> tensor<3xf32>
+  %0 = sinter.ring_shift %x by 2 over [#sinter.device<gpu, 0>, #sinter.device<gpu, 1>] channel 0 : (tensor<3xf32>) -> tensor<3xf32>
   return
 }
 

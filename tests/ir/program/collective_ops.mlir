@@ -22,9 +22,9 @@ func.func @members(%x: tensor<4x3xf32>, %y: tensor<4x3xf32>, %h: tensor<2xbf16>)
   // CHECK: sinter.all_to_all %{{.*}} over {{.*}} : tensor<4x3xf32> -> tensor<4x3xf32>
   %f0 = sinter.all_to_all %x over [#d0, #d1] channel 5 {sinter.device = #d0} : tensor<4x3xf32> -> tensor<4x3xf32>
   %f1 = sinter.all_to_all %y over [#d0, #d1] channel 5 {sinter.device = #d1} : tensor<4x3xf32> -> tensor<4x3xf32>
-  // CHECK: sinter.ring_shift %{{.*}} by 1 over {{.*}} channel 7 {{.*}} : tensor<4x3xf32> -> tensor<4x3xf32>
-  %h0 = sinter.ring_shift %x by 1 over [#d0, #d1] channel 7 {sinter.device = #d0} : tensor<4x3xf32> -> tensor<4x3xf32>
-  %h1 = sinter.ring_shift %y by 1 over [#d0, #d1] channel 7 {sinter.device = #d1} : tensor<4x3xf32> -> tensor<4x3xf32>
+  // CHECK: sinter.ring_shift %{{.*}} by 1 over {{.*}} channel 7 {{.*}} : (tensor<4x3xf32>) -> tensor<4x3xf32>
+  %h0 = sinter.ring_shift %x by 1 over [#d0, #d1] channel 7 {sinter.device = #d0} : (tensor<4x3xf32>) -> tensor<4x3xf32>
+  %h1 = sinter.ring_shift %y by 1 over [#d0, #d1] channel 7 {sinter.device = #d1} : (tensor<4x3xf32>) -> tensor<4x3xf32>
   // CHECK: sinter.send %{{.*}} over {{.*}} channel 6
   sinter.send %x over [#d0, #d1] channel 6 {sinter.device = #d0} : tensor<4x3xf32>
   // CHECK: sinter.recv over {{.*}} channel 6

@@ -4,7 +4,7 @@
 // Two ranks send each other their terms, and add both.
 // CHECK-LABEL: func.func @two
 // CHECK: %[[A:.*]] = sinter.sum %{{.*}} [0] : tensor<4x8xf32> -> tensor<8xf32>
-// CHECK: %[[B:.*]] = sinter.ring_shift %[[A]] by 1 over ["data"] channel 0 {{.*}}: tensor<8xf32> -> tensor<8xf32>
+// CHECK: %[[B:.*]] = sinter.ring_shift %[[A]] by 1 over ["data"] channel 0 {{.*}}: (tensor<8xf32>) -> tensor<8xf32>
 // CHECK: sinter.add %[[A]], %[[B]]
 // LARGER-LABEL: func.func @two
 // LARGER: sinter.all_reduce sum
@@ -22,6 +22,7 @@ module attributes {sinter.mesh = #sinter.mesh<data 2>} {
 
 // More ranks that all need the sum combine it during the exchange; so are maxima.
 // CHECK-LABEL: func.func @four
+// LARGER-LABEL: func.func @four
 // CHECK: sinter.all_reduce sum
 // CHECK: sinter.all_reduce max
 module attributes {sinter.mesh = #sinter.mesh<data 4>} {
@@ -32,5 +33,25 @@ module attributes {sinter.mesh = #sinter.mesh<data 4>} {
     %b = sinter.broadcast %t [1] : tensor<8xf32> -> tensor<8x8xf32>
     %c = sinter.sub %x, %b : tensor<8x8xf32>
     return %c : tensor<8x8xf32>
+  }
+}
+
+// -----
+
+// Several sums travel together.
+// CHECK-LABEL: func.func @bucket
+// CHECK: %[[B:.*]]:2 = sinter.ring_shift %[[D:.*]], %[[S:.*]] by 1 over ["data"] channel 0
+// CHECK-DAG: sinter.add %[[D]], %[[B]]#0
+// CHECK-DAG: sinter.add %[[S]], %[[B]]#1
+module attributes {sinter.mesh = #sinter.mesh<data 2>} {
+  sinter.variable @w : tensor<4x3xf32> = normal(0.0, 0.1) seed 7 trainable
+  func.func @bucket(%x: tensor<6x4xf32> {sinter.input = "x"}, %w: tensor<4x3xf32> {sinter.variable = @w})
+      -> (tensor<f32> {sinter.output = "loss"}, tensor<4x3xf32> {sinter.variable = @w}) {
+    %y = sinter.matmul %x, %w : (tensor<6x4xf32>, tensor<4x3xf32>) -> tensor<6x3xf32>
+    %e = sinter.square %y : tensor<6x3xf32>
+    %g = sinter.matmul %x, %y {transpose_a} : (tensor<6x4xf32>, tensor<6x3xf32>) -> tensor<4x3xf32>
+    %s = sinter.sum %e [0, 1] : tensor<6x3xf32> -> tensor<f32>
+    %w1 = sinter.sub %w, %g : tensor<4x3xf32>
+    return %s, %w1 : tensor<f32>, tensor<4x3xf32>
   }
 }

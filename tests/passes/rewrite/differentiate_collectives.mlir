@@ -80,9 +80,9 @@ func.func @parts(%x: tensor<1xf32> {sinter.input = "x", sinter.device = #d0}, %y
 // CHECK-COUNT-3: sinter.ring_shift %{{.*}} by 2 over {{.*}} channel 1
 func.func @ring(%x: tensor<2xf32> {sinter.input = "x", sinter.device = #d0}, %y: tensor<2xf32> {sinter.input = "y", sinter.device = #d1},
                 %z: tensor<2xf32> {sinter.input = "z", sinter.device = #d2}) -> (tensor<2xf32> {sinter.output = "dx"}) {
-  %a = sinter.ring_shift %x by 1 over [#d0, #d1, #d2] channel 0 {sinter.device = #d0} : tensor<2xf32> -> tensor<2xf32>
-  %b = sinter.ring_shift %y by 1 over [#d0, #d1, #d2] channel 0 {sinter.device = #d1} : tensor<2xf32> -> tensor<2xf32>
-  %c = sinter.ring_shift %z by 1 over [#d0, #d1, #d2] channel 0 {sinter.device = #d2} : tensor<2xf32> -> tensor<2xf32>
+  %a = sinter.ring_shift %x by 1 over [#d0, #d1, #d2] channel 0 {sinter.device = #d0} : (tensor<2xf32>) -> tensor<2xf32>
+  %b = sinter.ring_shift %y by 1 over [#d0, #d1, #d2] channel 0 {sinter.device = #d1} : (tensor<2xf32>) -> tensor<2xf32>
+  %c = sinter.ring_shift %z by 1 over [#d0, #d1, #d2] channel 0 {sinter.device = #d2} : (tensor<2xf32>) -> tensor<2xf32>
   %s = sinter.square %b {sinter.device = #d1} : tensor<2xf32>
   %loss = sinter.sum %s [0] {sinter.device = #d1} : tensor<2xf32> -> tensor<f32>
   %g = sinter.gradients %loss wrt %x : (tensor<f32>, tensor<2xf32>) -> tensor<2xf32>

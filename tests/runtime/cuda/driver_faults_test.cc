@@ -21,6 +21,7 @@
 #include "sinter/runtime/cuda/context/exchange_progress.h"
 #include "sinter/runtime/cuda/cuda_runtime.h"
 #include "sinter/runtime/cuda/driver/cuda_memory.h"
+#include "sinter/runtime/plan/collective.h"
 #include "sinter/runtime/session/checkpoint.h"
 #include "sinter/tests/data/scratch_folder.h"
 #include "sinter/tests/runtime/collective_plans.h"
@@ -285,7 +286,8 @@ class PeerCopiesTest : public DriverFaultsTest {
   void TearDown() override { unsetenv("SINTER_GPU_PEER_COPIES"); }
 
   static CollectiveCase CaseOf(fb::CollectiveKind kind, int64_t size) {
-    const size_t tensors = kind == fb::CollectiveKind::AllGather ? 2 : 1;
+    const bool has_two = kind == fb::CollectiveKind::AllGather || TraitsOf(kind).has_list;
+    const size_t tensors = has_two ? 2 : 1;
     return {.kind = kind, .sizes = std::vector<int64_t>(tensors, size), .device_kind = DeviceKind::kGpu};
   }
   static absl::StatusOr<Session> MakeSession(const CollectiveCase& c,
@@ -305,6 +307,7 @@ TEST_F(PeerCopiesTest, MoveWhatEachKindMoves) {
       for (const bool is_reversed : {false, true}) {
         CollectiveCase c = CaseOf(kind, kPeerElements);
         c.is_in_place = is_in_place;
+        c.is_flat = is_reversed && TraitsOf(kind).has_list;
         c.is_reversed = is_reversed;
         SCOPED_TRACE(c.Name());
         absl::StatusOr<Session> session = MakeSession(c);

@@ -73,7 +73,7 @@ TEST_F(CollectiveGpuTest, EveryKindGivesWhatCpusGive) {
       for (int variant = 0; variant < (combine == fb::ReduceOp::Sum ? 4 : 1); ++variant) {
         CollectiveCase c{.kind = kind, .combine = combine, .device_kind = DeviceKind::kGpu};
         c.members = kind == Kind::SendRecv ? 2 : static_cast<uint32_t>(count_);
-        c.is_in_place = (variant & 1) != 0 && traits.can_be_in_place();
+        c.is_in_place = (variant & 1) != 0 && traits.may_be_in_place;
         c.is_reversed = (variant & 2) != 0;
         if (kind == Kind::RingShift) c.root = 1;
         c.is_flat = traits.has_list && variant >= 2;

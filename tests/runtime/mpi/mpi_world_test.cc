@@ -70,7 +70,7 @@ TEST(MpiWorldTest, EveryKindOfCollective) {
                           .members = members,
                           .sizes = SizesFor(kind, members, 50),
                           .root = is_rooted ? members - 1 : 0,
-                          .is_in_place = TraitsOf(kind).can_be_in_place() && dtype == DType::kF32,
+                          .is_in_place = TraitsOf(kind).may_be_in_place && dtype == DType::kF32,
                           .is_reversed = dtype == DType::kBf16},
                          /*is_wild=*/true);
       }

@@ -125,14 +125,19 @@ const Alteration kAlterations[] = {
     {"negative elements", [](auto& p) { Of(p, 2).elements[0] = -4; },
      "input 0 has 4 elements, and the step's parameters make -4"},
     {"type", [](auto& p) { Of(p, 0).dtype = fb::DType::I32; }, "input 0 holds f32, not i32"},
-    {"shift of several tensors",
+    {"exchange of parts of several tensors",
      [](auto& p) {
        for (int step : {0, 1}) {
-         Of(p, 0, step).kind = fb::CollectiveKind::RingShift;
+         Of(p, 0, step).kind = fb::CollectiveKind::AllToAll;
          Of(p, 0, step).is_flat = false;
        }
      },
-     "it has 2 numbers of elements, and ring_shift has one tensor"},
+     "it has 2 numbers of elements, and all_to_all has one tensor"},
+    {"shift of several tensors in place",
+     [](auto& p) {
+       for (int step : {0, 1}) Of(p, 0, step).kind = fb::CollectiveKind::RingShift;
+     },
+     "its input 0 and output 0 overlap, and are not in one place"},
     {"shift in place",
      [](auto& p) {
        for (int step : {0, 1}) {

@@ -237,7 +237,8 @@ TEST(WorldSessionTest, AllHaveTheSameLibrary) {
     EXPECT_TRUE(AgreeOnPlan(&world, plan).ok());
     EXPECT_EQ(
         AgreeOnPlan(&world, plan,
-                    world.rank() == 1 ? "0.2.0, plans of version 6" : "0.1.0, plans of version 5"),
+                    world.rank() == 1 ? "0.2.0, plans of version 6" : "0.1.0, plans of version 5")
+            .status(),
         absl::InvalidArgumentError(
             "rank 1 has version 0.2.0, plans of version 6 of Sinter, and rank 0 has 0.1.0, plans of version "
             "5: start the same program, with the same libraries, on every machine"));
