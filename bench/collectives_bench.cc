@@ -7,17 +7,17 @@
 //   sharded        ReduceScatter, then AllGather: each device combines its shard.
 //   root           Reduce to the first device, then Broadcast.
 //   copies         Copies every tensor to the first device, combines them there, and copies the result back.
-//   nccl           ncclAllReduce without a plan; one thread launches on all devices.
 //   gather         AllGather of a part from each device.
 //   scatter        ReduceScatter to a part on each device.
-//   nccl_gather, nccl_scatter     NCCL's own calls.
+//   nccl, nccl_gather, nccl_scatter     NCCL's own calls without a plan; one thread launches on all devices.
 //
 // The tensors are variables. A run replaces them by their mean, or writes what it gathers or scatters to other
-// variables. `busGBps` is 2 (k - 1) / k of a whole tensor's bytes divided by the time, for k devices; for a
-// gather or scatter, half of that. This is the least traffic of each device and the figure of nccl-tests. The
-// program checks results before it times them.
+// variables. A run has several exchanges of small tensors. `busGBps` is 2 (k - 1) / k of a whole tensor's bytes
+// divided by the time of one exchange, for k devices; for a gather or scatter, half of that. This is the least
+// traffic of each device and the figure of nccl-tests. The program checks results before it times them.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <iostream>
@@ -49,7 +49,7 @@ using benchmark::State;
 using Combining =
     std::function<std::vector<sn::Tensor>(const std::vector<sn::Tensor>&, const std::vector<sn::Device>&)>;
 
-constexpr int kRunsATime = 20;
+constexpr int64_t kRunsATime = 20;
 
 std::vector<sn::Tensor> AllReduced(const std::vector<sn::Tensor>& parts, const std::vector<sn::Device>&) {
   return sn::AllReduce(parts, sn::ReduceOp::kMean);
@@ -97,67 +97,101 @@ struct Exchange {
     const double k = static_cast<double>(devices.size());
     return (kind == Kind::kMeans ? 2 : 1) * (k - 1) / k * 4.0 * static_cast<double>(elements);
   }
-  // The variables that device i reads and writes.
-  std::string InName(size_t i) const { return absl::StrCat("v", i); }
-  std::string OutName(size_t i) const { return absl::StrCat(kind == Kind::kMeans ? "v" : "r", i); }
+  // Exchanges of one run, each of tensors of its own. A step of training has many, and the start of a run
+  // takes longer than a small exchange.
+  int64_t Count() const { return std::clamp<int64_t>((int64_t{64} << 18) / elements, 1, 8); }
+  // The variables that device i reads and writes in exchange `number`.
+  std::string InName(int64_t number, size_t i) const { return absl::StrCat("v", number, "_", i); }
+  std::string OutName(int64_t number, size_t i) const {
+    return absl::StrCat(kind == Kind::kMeans ? "v" : "r", number, "_", i);
+  }
 };
 
 absl::StatusOr<sn::Session> MakeSession(const Exchange& exchange, const Combining& combine) {
   sn::Graph graph("exchange");
-  std::vector<sn::Variable> sources, results;
   const std::vector<sn::Device>& devices = exchange.devices;
-  for (size_t i = 0; i < devices.size(); ++i) {
-    sources.push_back(graph.Variable(exchange.InName(i), sn::F32, {exchange.In()}, {.device = devices[i]}));
-    results.push_back(
-        exchange.kind == Kind::kMeans
-            ? sources.back()
-            : graph.Variable(exchange.OutName(i), sn::F32, {exchange.Out()}, {.device = devices[i]}));
-  }
+  const auto variable = [&](const std::string& name, int64_t elements, size_t i) {
+    return graph.Variable(name, sn::F32, {elements}, {.device = devices[i]});
+  };
   graph.Function("run", sn::Mode::kTrain, [&](sn::Builder& b) {
-    std::vector<sn::Tensor> parts;
-    for (const sn::Variable& variable : sources) parts.push_back(b.Read(variable));
-    const std::vector<sn::Tensor> combined = combine(parts, devices);
-    for (size_t i = 0; i < results.size(); ++i) b.Assign(results[i], combined[i]);
+    for (int64_t number = 0; number < exchange.Count(); ++number) {
+      std::vector<sn::Variable> sources, results;
+      for (size_t i = 0; i < devices.size(); ++i) {
+        sources.push_back(variable(exchange.InName(number, i), exchange.In(), i));
+        results.push_back(exchange.kind == Kind::kMeans
+                              ? sources.back()
+                              : variable(exchange.OutName(number, i), exchange.Out(), i));
+      }
+      std::vector<sn::Tensor> parts;
+      for (const sn::Variable& source : sources) parts.push_back(b.Read(source));
+      const std::vector<sn::Tensor> combined = combine(parts, devices);
+      for (size_t i = 0; i < results.size(); ++i) b.Assign(results[i], combined[i]);
+    }
   });
   SINTER_ASSIGN_OR_RETURN(sn::Plan plan, sn::Compile(graph, {.device = devices[0]}));
   return sn::Session::Create(std::move(plan));
 }
 
-// Runs once and checks the results of every device.
-absl::Status CheckResults(sn::Session& session, sn::BoundFunction& run, const Exchange& exchange) {
-  std::vector<double> whole;
-  if (exchange.kind != Kind::kGather) whole.resize(static_cast<size_t>(exchange.elements));
+// Returns numbers that repeat after a MiB, for drawing more takes longer than the measurement.
+absl::StatusOr<sn::HostTensor> Repeated(uint64_t seed, int64_t elements) {
+  const sn::HostTensor drawn = sn::bench::Uniform(seed, {std::min<int64_t>(elements, 1 << 18)});
+  SINTER_ASSIGN_OR_RETURN(const std::span<const float> some, drawn.Span<float>());
+  SINTER_ASSIGN_OR_RETURN(sn::HostTensor all, sn::HostTensor::Empty(sn::F32, {elements}));
+  SINTER_ASSIGN_OR_RETURN(const std::span<float> span, all.MutableSpan<float>());
+  for (size_t e = 0; e < span.size(); ++e) span[e] = some[e % some.size()];
+  return all;
+}
+
+// Sets what exchange `number` reads. Returns the whole result: the mean of all, or what is gathered.
+absl::StatusOr<std::vector<float>> SetOperands(sn::Session& session, const Exchange& exchange,
+                                               int64_t number) {
+  std::vector<float> whole;
   const size_t devices = exchange.devices.size();
   for (size_t i = 0; i < devices; ++i) {
-    const sn::HostTensor values = sn::bench::Uniform(i + 1, {exchange.In()});
-    SINTER_RETURN_IF_ERROR(session.WriteVariable(exchange.InName(i), values));
+    const uint64_t seed = static_cast<uint64_t>(number) * devices + i + 1;
+    SINTER_ASSIGN_OR_RETURN(const sn::HostTensor values, Repeated(seed, exchange.In()));
+    SINTER_RETURN_IF_ERROR(session.WriteVariable(exchange.InName(number, i), values));
     SINTER_ASSIGN_OR_RETURN(const std::span<const float> span, values.Span<float>());
     if (exchange.kind == Kind::kGather) {
       whole.insert(whole.end(), span.begin(), span.end());
       continue;
     }
-    for (size_t e = 0; e < whole.size(); ++e) whole[e] += span[e] / static_cast<double>(devices);
+    whole.resize(span.size());
+    for (size_t e = 0; e < whole.size(); ++e) whole[e] += span[e] / static_cast<float>(devices);
+  }
+  return whole;
+}
+
+// Runs once and checks the results of every device.
+absl::Status CheckResults(sn::Session& session, sn::BoundFunction& run, const Exchange& exchange) {
+  std::vector<std::vector<float>> expected;
+  for (int64_t number = 0; number < exchange.Count(); ++number) {
+    SINTER_ASSIGN_OR_RETURN(expected.emplace_back(), SetOperands(session, exchange, number));
   }
   SINTER_RETURN_IF_ERROR(run.Run());
-  for (size_t i = 0; i < devices; ++i) {
-    SINTER_ASSIGN_OR_RETURN(const sn::HostTensor values, session.ReadVariable(exchange.OutName(i)));
-    SINTER_ASSIGN_OR_RETURN(const std::span<const float> span, values.Span<float>());
-    const size_t first = exchange.kind == Kind::kScatter ? i * span.size() : 0;
-    for (size_t e = 0; e < span.size(); ++e) {
-      if (std::abs(span[e] - whole[first + e]) <= 1e-6) continue;
-      return absl::InternalError(absl::StrCat("element ", e, " of ", exchange.OutName(i), " is ", span[e],
-                                              " and not ", whole[first + e]));
+  for (int64_t number = 0; number < exchange.Count(); ++number) {
+    const std::vector<float>& whole = expected[static_cast<size_t>(number)];
+    for (size_t i = 0; i < exchange.devices.size(); ++i) {
+      const std::string name = exchange.OutName(number, i);
+      SINTER_ASSIGN_OR_RETURN(const sn::HostTensor values, session.ReadVariable(name));
+      SINTER_ASSIGN_OR_RETURN(const std::span<const float> span, values.Span<float>());
+      const size_t first = exchange.kind == Kind::kScatter ? i * span.size() : 0;
+      for (size_t e = 0; e < span.size(); ++e) {
+        if (std::abs(span[e] - whole[first + e]) <= 1e-6) continue;
+        return absl::InternalError(
+            absl::StrCat("element ", e, " of ", name, " is ", span[e], " and not ", whole[first + e]));
+      }
     }
   }
   return absl::OkStatus();
 }
 
-// Times `runs`, which makes kRunsATime exchanges and waits for all of them.
+// Times `runs`, which makes kRunsATime runs of the exchange and waits for all of them.
 absl::Status Time(State& state, const Exchange& exchange, const std::function<absl::Status()>& runs) {
   double total = 0;
   for (auto _ : state) {
     SINTER_ASSIGN_OR_RETURN(const sn::bench::Timing timing, sn::bench::TimeMs(runs, 0, 1, 0));
-    const double seconds = timing.ms / 1e3 / kRunsATime;
+    const double seconds = timing.ms / 1e3 / static_cast<double>(kRunsATime * exchange.Count());
     state.SetIterationTime(seconds);
     total += seconds;
   }
@@ -171,7 +205,7 @@ absl::Status TimePlan(State& state, const Exchange& exchange, const Combining& c
   SINTER_ASSIGN_OR_RETURN(sn::BoundFunction run, session.Bind("run"));
   SINTER_RETURN_IF_ERROR(CheckResults(session, run, exchange));
   const auto runs = [&]() -> absl::Status {
-    for (int i = 0; i < kRunsATime; ++i) SINTER_RETURN_IF_ERROR(run.Run());
+    for (int64_t i = 0; i < kRunsATime; ++i) SINTER_RETURN_IF_ERROR(run.Run());
     return session.Synchronize();
   };
   // The second run captures the graph.
@@ -231,7 +265,7 @@ absl::Status TimeNccl(State& state, const Exchange& exchange) {
   SINTER_ASSIGN_OR_RETURN(const sn::Nccl* const nccl, sn::LoadNccl());
   SINTER_ASSIGN_OR_RETURN(const std::vector<NcclMember> members, Members(*nccl, exchange));
   const auto runs = [&]() -> absl::Status {
-    for (int run = 0; run < kRunsATime; ++run) {
+    for (int64_t run = 0; run < kRunsATime * exchange.Count(); ++run) {
       SINTER_RETURN_IF_ERROR(nccl->Check(nccl->GroupStart(), "begin a group"));
       for (const NcclMember& m : members) {
         SINTER_RETURN_IF_ERROR(nccl->Check(Start(*nccl, exchange, m), "exchange"));

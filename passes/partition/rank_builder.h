@@ -34,9 +34,9 @@ class RankBuilder {
   RankBuilder(const RankBuilder&) = delete;
   RankBuilder& operator=(const RankBuilder&) = delete;
 
-  // Sums of at least this many bytes are exchanged by ops that only move elements, if there
-  // are such for the number of ranks, and added by each rank. 0: none. Ops that combine elements need
-  // multiprocessors during the exchange.
+  // Sums of at least this many bytes are exchanged by ops that only move elements, if there are such for the
+  // number of ranks, and added by each rank. 0: none. Ops that combine elements need multiprocessors during
+  // the exchange.
   void setCopiedSumBytes(int64_t bytes) { copied_sum_bytes_ = bytes; }
   // The reason of exchanges that are built from now on (kBecauseAttr); null: none.
   void setReason(mlir::Attribute because) { because_ = because; }

@@ -89,7 +89,8 @@ absl::StatusOr<HostPosition> AgreeOnPlan(World* world, const Plan& plan, std::st
                      HexText(all[rank].plan).substr(0, 16), "..., and that of rank 0 ",
                      HexText(all[0].plan).substr(0, 16), "...: give every process the same plan"));
   }
-  return PositionOf(all, static_cast<size_t>(world->rank()));
+  // Ranks that exchange nothing are not there.
+  return world->connects() ? PositionOf(all, static_cast<size_t>(world->rank())) : HostPosition();
 }
 
 absl::Status AgreeOnStatus(World* world, const absl::Status& own) {
