@@ -108,8 +108,7 @@ absl::StatusOr<std::unique_ptr<CapturedGraph>> CaptureGraph(const CudaContext& c
   unsigned flags = 0;
   if (context.switches().priorities) {
     SINTER_ASSIGN_OR_RETURN(const bool has_priorities, SetGraphPriorities(graph.get()));
-    // Otherwise, kernels have the priority of the stream that they were captured from: exchanges come first.
-    if (has_priorities || context.communicators() != nullptr) flags = cudaGraphInstantiateFlagUseNodePriority;
+    if (has_priorities) flags = cudaGraphInstantiateFlagUseNodePriority;
   }
   cudaGraphExec_t executable = nullptr;
   SINTER_RETURN_IF_ERROR(

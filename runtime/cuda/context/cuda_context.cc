@@ -55,9 +55,7 @@ absl::StatusOr<std::unique_ptr<CudaContext>> CudaContext::Create(int index, Cach
   SINTER_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(index), absl::StrCat("use gpu:", index)));
   absl::Status status;
   for (CudaStream* stream : {&context->stream_, &context->collective_stream_, &context->input_stream_}) {
-    // Another GPU waits for what this one exchanges.
-    const bool is_urgent = stream == &context->collective_stream_;
-    absl::StatusOr<CudaStream> made = MakeCudaStream(is_urgent ? Urgency::kFirst : Urgency::kUsual);
+    absl::StatusOr<CudaStream> made = MakeCudaStream();
     status.Update(made.status());
     if (made.ok()) *stream = *std::move(made);
   }

@@ -57,17 +57,12 @@ struct CudaEventDeleter {
 };
 using CudaEvent = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, CudaEventDeleter>;
 
-enum class Urgency { kUsual, kFirst };
-
 // Creates a stream on the current GPU. The stream does not synchronize with the default stream, which other
-// CUDA code may use. A freed multiprocessor takes its next block from a stream with Urgency::kFirst.
-inline absl::StatusOr<CudaStream> MakeCudaStream(Urgency urgency = Urgency::kUsual) {
-  int usual = 0, first = 0;
-  SINTER_RETURN_IF_ERROR(CudaStatus(cudaDeviceGetStreamPriorityRange(&usual, &first), "ask for priorities"));
+// CUDA code may use.
+inline absl::StatusOr<CudaStream> MakeCudaStream() {
   cudaStream_t stream = nullptr;
-  const int priority = urgency == Urgency::kFirst ? first : usual;
   SINTER_RETURN_IF_ERROR(
-      CudaStatus(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, priority), "make a stream"));
+      CudaStatus(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "make a stream"));
   return CudaStream(stream);
 }
 

@@ -201,7 +201,7 @@ SINTER_CUDA_CALL(cudaMemcpyAsync, kResources)
 // Only asks which memory an address is in: a failure is the answer that it is in none.
 SINTER_CUDA_CALL(cudaPointerGetAttributes, 0, Fault::kNever)
 SINTER_CUDA_CALL(cudaMemcpyPeerAsync, kResources)
-SINTER_CUDA_CALL(cudaStreamCreateWithPriority, kNoMemory, Fault::kInstead, "stream", 1)
+SINTER_CUDA_CALL(cudaStreamCreateWithFlags, kNoMemory, Fault::kInstead, "stream", 1)
 SINTER_CUDA_CALL(cudaStreamDestroy, kSystem, Fault::kAfter, "stream", -1)
 SINTER_CUDA_CALL(cudaStreamSynchronize, kSystem, Fault::kAfter)
 SINTER_CUDA_CALL(cudaStreamQuery, kSystem, Fault::kAfter)

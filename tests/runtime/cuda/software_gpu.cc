@@ -263,7 +263,7 @@ cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, size_t byt
 // Streams and events
 // ------------------------------------------------------------------------------------------
 
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t* made, unsigned, int) {
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* made, unsigned) {
   const Lock lock(TheMachine().mutex);
   if (Lost() != cudaSuccess) return Answer(Lost());
   auto* const stream = new Stream;
