@@ -11,10 +11,11 @@
 //   scatter        ReduceScatter to a part on each device.
 //   nccl, nccl_gather, nccl_scatter     NCCL's own calls without a plan; one thread launches on all devices.
 //
-// The tensors are variables. A run replaces them by their mean, or writes what it gathers or scatters to other
-// variables. A run has several exchanges of small tensors. `busGBps` is 2 (k - 1) / k of a whole tensor's bytes
-// divided by the time of one exchange, for k devices; for a gather or scatter, half of that. This is the least
-// traffic of each device and the figure of nccl-tests. The program checks results before it times them.
+// The tensors are variables. A run replaces them by their mean, or writes what it gathers or scatters to
+// other variables. A run has several exchanges of small tensors. `busGBps` is 2 (k - 1) / k of a whole
+// tensor's bytes divided by the time of one exchange, for k devices; for a gather or scatter, half of that.
+// This is the least traffic of each device and the figure of nccl-tests. The program checks results before it
+// times them.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>

@@ -6,7 +6,7 @@
 //   sinter_bench_models --only gpt2 --device gpu:0 --gpt2-batch 64      # GPT-2 124M
 //   sinter_bench_models --only resnet50 --device gpu:0
 //   sinter_bench_models --only resnet50 --device gpu:0,gpu:1  # two GPUs share a batch of twice the size
-//   sinter_bench_models --only gpt2 --device gpu:0 --mesh data=2 --zero 3     # the same with parts of everything
+//   sinter_bench_models --only gpt2 --device gpu:0 --mesh data=2 --zero 3    # two GPUs, with parts of all
 //   sinter_bench_models --trace-loss 100 --only lenet --weights lenet.safetensors
 //       # for bench/peers/judge_torch.py
 //   sinter_bench_models --trace-loss 1 --only gpt2 --device gpu:0 --weights g.safetensors --plan g.plan
@@ -48,7 +48,7 @@ struct Options {
   sn::CpuMatmuls matmuls = sn::CpuMatmuls::kSameBits;
   std::vector<sn::Device> devices;
   sn::examples::MeshFlags mesh;
-  int64_t ranks = 1;  // Of the mesh, or the number of devices.
+  int64_t ranks = 1;  // Number of ranks of the mesh, or of devices.
   sn::MathMode math = sn::MathMode::kIeee;
   std::optional<sn::Precision> precision;
   sn::bench::GptSizes gpt2;
@@ -164,7 +164,7 @@ void AddCosts(Json& result, const sn::bench::TrainingWorkload& w, const sn::Sess
   const std::string rate = is_text ? "tokens_per_s" : "examples_per_s";
   result[rate] = static_cast<double>(examples) / timing.ms * 1e3;
   result["start_ms"] = start_ms;
-  // Of one device; all have as much.
+  // Each device has the same share.
   const sn::SessionMemory memory = session.memory();
   const double share = static_cast<double>(w.options.devices) * (1 << 30);
   result["variables_GiB"] = static_cast<double>(memory.variables) / share;

@@ -40,8 +40,8 @@ struct WorkloadOptions {
   // data.
   bool data_are_variables = false;
   // Number of devices that train together. The batch grows with this number. If the data are variables, their
-  // dimension 0 is named kExamplesDim, for a tactic that cuts it. With `by_rows` each device has all data instead,
-  // and selects its rows by their numbers, input "rows".
+  // dimension 0 is named kExamplesDim, for a tactic that cuts it. With `by_rows` each device has all data
+  // instead, and selects its rows by their numbers, input "rows".
   int64_t devices = 1;
   bool by_rows = false;
   // Math mode of matmuls and convolutions.

@@ -196,16 +196,13 @@ def Localise : Pass<"sinter-localise", "::mlir::ModuleOp"> {
   let description = [{
     A function gets the types of a rank's parts, and names no rank. The rows that a rank reads of an input (`sinter.part`) and
     its position in whole values (arguments with `sinter.rank_value`) are numbers that each rank fills in. If parts differ in
-    size, there is one variant of the function for each set of ranks with equal sizes (`sinter.ranks`); all variants have the
-    same exchanges in the same order.
+    size, there is a variant of the function for each set of ranks with equal sizes (`sinter.ranks`), with equal exchanges.
     A `sinter.reshard` becomes an `all_reduce` of terms, an `all_gather` of parts, or the taking of a part, of which ops that can
     be built anywhere (broadcasts, random numbers) are built for the part alone. So values that ranks compute from combined
     values are equal on all ranks, to the bit, and the results are those of the whole batch on one device.
 
     Sums that only variables and outputs depend on, mainly gradients, travel together in buckets of up to `bucket_bytes`, in
-    the order of the backward pass. From `copied-sum-bytes` on, two ranks send each other a term and add both, and a sum
-    that is scattered is an `all_to_all` whose parts each rank adds: such exchanges only move elements, and the additions are
-    fused with their readers. The buckets are those whose exchanges end first by the predicted times of ops and exchanges
+    the order of the backward pass. The buckets are those whose exchanges end first by the predicted times of ops and exchanges
     (passes/partition/exchange_buckets.h). Their readers come last, in program order: a bucket travels while other ops run.
     Errors: several axes that cut one dimension together and do not divide it.
   }];

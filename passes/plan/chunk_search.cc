@@ -6,6 +6,7 @@
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
+#include "sinter/ir/dialect/factor_rule.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/passes/plan/plan_steps.h"
 
@@ -24,6 +25,14 @@ constexpr double kLeastExposed = 0.1;
 constexpr double kLeastGain = 0.02;
 // Gathers that may run ahead of their readers in the orders that the search compares.
 constexpr unsigned kGathersAhead = 4;
+
+// True for an exchange that makes each element of a result of those at its place.
+bool KeepsPlaces(Operation* op) {
+  const ir::FactorRule rule = ir::FactorsOf(op);
+  return !rule.factors.empty() && llvm::all_of(rule.factors, [](const ir::Factor& factor) {
+    return factor.kind == ir::FactorKind::kParallel;
+  });
+}
 
 bool IsSameRange(Value a, Value b) {
   const BufferOffset one = Resolve(a), other = Resolve(b);
@@ -96,7 +105,7 @@ const RowExchanges& ChunkSearch::rowExchanges(int64_t count) {
 bool ChunkSearch::isCandidate(unsigned step, int64_t count) {
   if (!is_exchange_[step]) return false;
   Operation* const op = CollectiveOf(steps_.front()[step])->op;
-  if (llvm::isa<ir::AllReduceOp, ir::RingShiftOp>(op) && op->getNumOperands() == 1) return true;
+  if (KeepsPlaces(op) && op->getNumOperands() == 1) return true;
   return llvm::any_of(rowExchanges(count).families(),
                       [&](const auto& family) { return llvm::is_contained(family, step); });
 }

@@ -296,11 +296,11 @@ void FunctionLowering::lowerLibraryOp(Operation& op) {
 // or, if some have other readers or are sent as they are, get separate memory.
 void FunctionLowering::lowerInBucket(Operation* op) {
   FlatBucket bucket(builder_, op, deviceOf(op));
-  bool is_kept =
-      llvm::isa<ir::RingShiftOp>(op) || llvm::any_of(op->getOpOperands(), [&](mlir::OpOperand& operand) {
-        Value buffer = buffers_.lookup(operand.get());
-        return MayMove(buffer) && !MayWriteElsewhere(operand, buffer);
-      });
+  bool is_kept = !llvm::cast<ir::StepInterface>(op).mayUpdateInPlace(0, 0);
+  for (mlir::OpOperand& operand : op->getOpOperands()) {
+    Value buffer = buffers_.lookup(operand.get());
+    is_kept |= MayMove(buffer) && !MayWriteElsewhere(operand, buffer);
+  }
   llvm::SmallVector<Value> before, slots;
   for (mlir::OpOperand& operand : op->getOpOperands()) {
     before.push_back(buffers_.lookup(operand.get()));
@@ -332,7 +332,8 @@ void FunctionLowering::lowerInBucket(Operation* op) {
 void FunctionLowering::lowerCollective(const ir::Collective& collective) {
   Operation* op = collective.op;
   llvm::SetVector<Value> operands(op->operand_begin(), op->operand_end());
-  bool may_be_flat = llvm::isa<ir::AllReduceOp, ir::ReduceOp, ir::RingShiftOp>(op);
+  // Only the root of a broadcast has operands.
+  const bool may_be_flat = !llvm::isa<ir::BroadcastFromOp>(op);
   if (may_be_flat && operands.size() > 1 && operands.size() == op->getNumOperands()) {
     lowerInBucket(op);
   } else {

@@ -1,6 +1,6 @@
 // Checks that the processes of a world make before they run a plan or exchange variables together.
 //
-//   SINTER_ASSIGN_OR_RETURN(HostPosition on_host, AgreeOnPlan(world, plan));   // All have one plan and library.
+//   SINTER_ASSIGN_OR_RETURN(HostPosition on_host, AgreeOnPlan(world, plan));   // All have the same plan.
 //   SINTER_RETURN_IF_ERROR(AgreeOnStatus(world, status));          // No rank has failed since.
 //   SINTER_RETURN_IF_ERROR(AgreeOnCall(world, 1, "saving a checkpoint", status));
 //

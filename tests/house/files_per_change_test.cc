@@ -78,8 +78,8 @@ const Addition kAdditions[] = {
     {"a pointwise op", 2, {"log_sigmoid", "LogSigmoid", "LogSigmoidOp"}},
     {"a pointwise op", 2, {"reciprocal", "Reciprocal", "ReciprocalOp"}},
     {"a library op", 12, {"top_k", "TopK", "TopKOp", "TopKKernel", "AddTopKKernels", "catalog_top_k"}},
-    {"a collective", 7, {"ring_shift", "RingShift", "RingShiftOp"}},
-    {"a collective", 7, {"all_to_all", "AllToAll", "AllToAllOp"}},
+    {"a collective, and the pass that uses it", 8, {"ring_shift", "RingShift", "RingShiftOp"}},
+    {"a collective, and the pass that uses it", 8, {"all_to_all", "AllToAll", "AllToAllOp"}},
 };
 
 TEST(FilesPerChangeTest, AnAdditionTouchesFewFiles) {

@@ -1,7 +1,8 @@
 // Writes to memory, and waits for values in memory, that a stream performs without a kernel.
 //
 //   SINTER_ASSIGN_OR_RETURN(const StreamMemoryOps ops, StreamMemoryOps::Load());
-//   const StreamMemoryOp list[] = {{StreamMemoryOp::Kind::kWrite, flag, 1}, {StreamMemoryOp::Kind::kWait, other, 1}};
+//   using Kind = StreamMemoryOp::Kind;
+//   const StreamMemoryOp list[] = {{Kind::kWrite, flag, 1}, {Kind::kWait, other, 1}};
 //   SINTER_RETURN_IF_ERROR(ops.Give(stream, list));       // In this order, also in a capture.
 //
 // A write is visible to all GPUs and to the CPU after what the stream did before it. A wait ends when the
@@ -24,7 +25,7 @@ struct StreamMemoryOp {
   enum class Kind : uint8_t { kWrite, kWait };
 
   Kind kind;
-  uint32_t* address;  // Of pinned memory or of memory of a GPU that the stream's GPU can access.
+  uint32_t* address;  // Pinned memory, or memory of a GPU that the stream's GPU can access.
   uint32_t value;
 };
 

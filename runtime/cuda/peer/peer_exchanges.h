@@ -1,14 +1,15 @@
 // Exchanges between the GPUs of this process by their copy engines. Unlike NCCL's kernels, these leave all
 // multiprocessors to the other steps.
 //
-//   SINTER_ASSIGN_OR_RETURN(std::shared_ptr<PeerExchanges> peers, PeerExchanges::Create(gpus));   // Or null.
+//   SINTER_ASSIGN_OR_RETURN(std::shared_ptr<PeerExchanges> peers, PeerExchanges::Create(gpus));
 //   if (peers != nullptr && peers->Has(group)) ...
-//   SINTER_ASSIGN_OR_RETURN(const auto inputs, peers->Meet(place, rank, ranks, own_inputs, patience));
-//   SINTER_RETURN_IF_ERROR(peers->Give({.device = 0, .reads = {{1, from, to, bytes}}, .readers = {1}}, stream));
+//   SINTER_ASSIGN_OR_RETURN(const auto inputs, peers->Meet(place, rank, ranks, own, patience));
+//   const PeerExchanges::Part part = {.device = 0, .reads = {{1, from, to, bytes}}, .readers = {1}};
+//   SINTER_RETURN_IF_ERROR(peers->Give(part, stream));
 //
-// Each member reads from the others. A flag in pinned memory tells a reader that the values are there, another
-// tells their owner that they have been read. The streams themselves write and await the flags, so a captured
-// graph contains them. All members give their exchanges to one stream each, in the same order.
+// Each member reads from the others. A flag in pinned memory tells a reader that the values are there,
+// another tells their owner that they have been read. The streams themselves write and await the flags, so a
+// captured graph contains them. All members give their exchanges to one stream each, in the same order.
 //
 // Thread-safe: each GPU has a thread of its own.
 #ifndef SINTER_RUNTIME_CUDA_PEER_PEER_EXCHANGES_H_
@@ -65,7 +66,7 @@ class PeerExchanges {
     std::byte* to;
     size_t bytes;
   };
-  // What a device does in an exchange.
+  // The reads and the readers of a device in an exchange.
   struct Part {
     uint32_t device;
     std::vector<Read> reads;
@@ -81,7 +82,7 @@ class PeerExchanges {
  private:
   struct Meeting {
     uint32_t come = 0;
-    std::shared_ptr<Inputs> inputs;  // Of those who have come.
+    std::shared_ptr<Inputs> inputs;  // Addresses from those who have come.
   };
 
   PeerExchanges(const std::vector<PlanGpu>& gpus, const StreamMemoryOps& ops) : gpus_(gpus), ops_(ops) {}

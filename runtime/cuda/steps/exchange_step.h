@@ -61,7 +61,7 @@ class CudaExchangeStep : public Step {
  private:
   const CudaContext& context_;
   const std::string operation_;
-  std::optional<uint32_t> number_;  // That of the exchange in context.progress(). Missing: no time limit.
+  std::optional<uint32_t> number_;  // Number in context.progress(). Missing: no time limit.
   std::chrono::milliseconds patience_{0};
   CudaEvent begun_, done_;
 };
