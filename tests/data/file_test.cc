@@ -198,7 +198,8 @@ TEST(FileReaderTest, ReadsAtAnyPlacePastTheCache) {
   for (size_t i = 0; i < kBytes; ++i) expected[i] = static_cast<char>(i * i % 251);
   ASSERT_OK(WriteFileAtomically(folder.File("a"), expected));
   ASSERT_OK_AND_ASSIGN(const FileReader file, FileReader::Open(folder.File("a"), /*past_cache=*/true));
-  std::vector<std::byte> memory(FileReader::RoomFor(kBytes) + SharedFile::kAlignment);
+  // Room, what comes before it, and a byte behind it.
+  std::vector<std::byte> memory(FileReader::RoomFor(kBytes) + SharedFile::kAlignment + 1);
   const size_t page =
       SharedFile::kAlignment - reinterpret_cast<uintptr_t>(memory.data()) % SharedFile::kAlignment;
   for (const size_t cached : {size_t{0}, size_t{200'000}, kBytes}) {
