@@ -62,10 +62,11 @@ struct Options {
   std::string plan;
 
   sn::Device device() const { return devices.front(); }
-  // The axis of the mesh that cuts data in variables; empty if there is none.
+  // The axis of the mesh that cuts data in variables; empty if the runs give row numbers. Rows that an axis
+  // "tensor" shares begin at an input.
   std::string AxisOfData() const {
     const std::vector<std::string> axes = mesh.BatchAxes();
-    return device().is_gpu() && axes.size() == 1 ? axes.front() : "";
+    return device().is_gpu() && axes.size() == 1 && mesh.axes.size() == 1 ? axes.front() : "";
   }
 };
 
@@ -121,7 +122,7 @@ absl::StatusOr<sn::Session> Start(const sn::Graph& graph, const Options& options
 sn::bench::WorkloadOptions WorkloadOptionsOf(const Options& options) {
   return {.data_are_variables = options.device().is_gpu(),
           .devices = options.ranks,
-          .by_rows = options.devices.size() > 1 || options.mesh.BatchAxes().size() > 1,
+          .by_rows = options.AxisOfData().empty(),
           .math = options.math,
           .precision = options.precision,
           .gpt2 = options.gpt2,
