@@ -52,7 +52,7 @@ struct MeshFlags {
   // `whole_inputs` does not belong to. ZeRO uses the axis "data". InvalidArgument: an axis has no size, or
   // --rows is given without an axis "tensor".
   absl::Status Apply(CompileOptions& options, const std::vector<std::string>& whole_inputs = {}) const {
-    parallel::Data data{.axes = {}, .whole_inputs = whole_inputs};
+    parallel::Data data{.axes = BatchAxes(), .whole_inputs = whole_inputs};
     bool has_tensor = false;
     for (const std::string& axis : axes) {
       const std::vector<std::string> parts = absl::StrSplit(axis, '=');
@@ -62,11 +62,7 @@ struct MeshFlags {
             absl::StrCat("--mesh has \"", axis, "\"; write axes and sizes as in data=2,tensor=2"));
       }
       options.mesh.axes.push_back({parts[0], size});
-      if (parts[0] == "tensor") {
-        has_tensor = true;
-      } else {
-        data.axes.push_back(parts[0]);
-      }
+      has_tensor |= parts[0] == "tensor";
     }
     if (rows && !has_tensor) {
       return absl::InvalidArgumentError("--rows needs an axis \"tensor\" in --mesh, such as data=2,tensor=2");

@@ -90,7 +90,8 @@ absl::Status SessionState::UseOptions(const SessionOptions& options) {
   buffers_.load_times = &load_times_;
   tuning_ = SessionTuning(options.tuning, plan_.path());
   SINTER_ASSIGN_OR_RETURN(program_, RankProgram::Of(plan_.table(), options.world));
-  SINTER_ASSIGN_OR_RETURN(buffers_.local, LocalDevices::Of(program_.table(), options.world, on_host_, NumGpus()));
+  SINTER_ASSIGN_OR_RETURN(buffers_.local,
+                          LocalDevices::Of(program_.table(), options.world, on_host_, NumGpus()));
   if (!buffers_.local.is_alone) buffers_.world = options.world;
   return absl::OkStatus();
 }

@@ -144,6 +144,12 @@ class MeshPeersTest(unittest.TestCase):
         losses = [r["loss"] for r in results if r["devices"] == 2]
         self.assertLess(max(losses) - min(losses), 1e-5 * losses[0])
 
+    def test_a_mesh_takes_its_devices_from_the_first(self):
+        done = subprocess.run([PROGRAM, "--only", "gpt2", "--device", "cpu:0,cpu:1", "--mesh", "data=2"],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--mesh takes the devices from that of --device on; name the first one", done.stderr)
+
     def test_wrong_options_of_the_comparison_say_why(self):
         for options, words in ((["--mesh", "data=x"], "needs a size"), (["--peers", "mxnet"], "no peer 'mxnet'"),
                                (["--json", "x"], "use --out")):

@@ -32,6 +32,15 @@ inline void AddSum(TestFunction& f, const TestPlan& plan, uint32_t a, uint32_t b
   }
 }
 
+// A function without inputs, which leaves all devices but the first idle.
+inline TestPlan PlanOnDevices(const std::vector<Device>& devices) {
+  TestPlan plan;
+  plan.UseDevices(devices);
+  TestFunction f(plan, "f");
+  f.Output("y", f.Arena(DType::kF32, {4}));
+  return plan;
+}
+
 inline constexpr int64_t kTwoDevicesSize = 100;
 
 // The first device computes y = x + a.

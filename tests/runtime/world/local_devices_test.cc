@@ -2,12 +2,11 @@
 #include "sinter/runtime/world/local_devices.h"
 
 #include <string>
-#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sinter/runtime/world/world_agreement.h"
-#include "sinter/tests/runtime/test_plan.h"
+#include "sinter/tests/runtime/device_plans.h"
 #include "sinter/tests/runtime/world_threads.h"
 
 namespace sinter {
@@ -15,16 +14,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TestPlan PlanOn(const std::vector<Device>& devices) {
-  TestPlan plan;
-  plan.UseDevices(devices);
-  TestFunction f(plan, "f");
-  f.Output("y", f.Arena(DType::kF32, {4}));
-  return plan;
-}
-
 TEST(LocalDevicesTest, EqualBlocksInOrder) {
-  const Plan plan = *PlanOn({Device::Gpu(0), Device::Gpu(1), Device::Gpu(2), Device::Gpu(3)}).Make();
+  const Plan plan = *PlanOnDevices({Device::Gpu(0), Device::Gpu(1), Device::Gpu(2), Device::Gpu(3)}).Make();
   RunInWorld(2, [&](World& world) {
     const LocalDevices local = *LocalDevices::Of(plan.table(), &world);
     EXPECT_EQ(local.first, world.rank() == 0 ? 0u : 2u);
@@ -45,10 +36,10 @@ TEST(LocalDevicesTest, EqualBlocksInOrder) {
 TEST(LocalDevicesTest, ProcessesOfOneComputerTakeDifferentGpus) {
   RunInWorld(2, [](World& world) {
     const HostPosition on_host =
-        AgreeOnPlan(&world, *PlanOn({Device::Gpu(0), Device::Gpu(1)}).Make()).value();
+        AgreeOnPlan(&world, *PlanOnDevices({Device::Gpu(0), Device::Gpu(1)}).Make()).value();
     EXPECT_EQ(on_host.rank, world.rank());
     EXPECT_EQ(on_host.size, 2);
-    const Plan plan = *PlanOn({Device::Gpu(0), Device::Gpu(1), Device::Gpu(2), Device::Gpu(3)}).Make();
+    const Plan plan = *PlanOnDevices({Device::Gpu(0), Device::Gpu(1), Device::Gpu(2), Device::Gpu(3)}).Make();
     const auto first_name = [&](const HostPosition& position, int visible_gpus) {
       const LocalDevices local = *LocalDevices::Of(plan.table(), &world, position, visible_gpus);
       return local.NameOf(plan.table(), local.first).index();
@@ -57,16 +48,16 @@ TEST(LocalDevicesTest, ProcessesOfOneComputerTakeDifferentGpus) {
     EXPECT_EQ(first_name(on_host, 8), 2 * world.rank());
     EXPECT_EQ(first_name(on_host, 2), 0) << "each process sees GPUs of its own, or shares them";
     EXPECT_EQ(first_name({.rank = 0, .size = 1}, 8), 0) << "another computer";
-    const Plan of_cpus = *PlanOn({Device::Cpu(0), Device::Cpu(1)}).Make();
+    const Plan of_cpus = *PlanOnDevices({Device::Cpu(0), Device::Cpu(1)}).Make();
     const LocalDevices local = *LocalDevices::Of(of_cpus.table(), &world, on_host, 8);
     EXPECT_EQ(local.NameOf(of_cpus.table(), local.first), Device::Cpu(0));
   });
 }
 
 TEST(LocalDevicesTest, WhatCannotBeShared) {
-  const Plan three = *PlanOn({Device::Cpu(0), Device::Cpu(1), Device::Cpu(2)}).Make();
-  const Plan one = *PlanOn({Device::Cpu(0)}).Make();
-  const Plan mixed = *PlanOn({Device::Cpu(0), Device::Gpu(0)}).Make();
+  const Plan three = *PlanOnDevices({Device::Cpu(0), Device::Cpu(1), Device::Cpu(2)}).Make();
+  const Plan one = *PlanOnDevices({Device::Cpu(0)}).Make();
+  const Plan mixed = *PlanOnDevices({Device::Cpu(0), Device::Gpu(0)}).Make();
   RunInWorld(2, [&](World& world) {
     EXPECT_EQ(
         LocalDevices::Of(three.table(), &world).status(),

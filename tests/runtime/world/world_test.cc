@@ -150,17 +150,9 @@ TEST(LocalWorldTest, NobodyReadsOrWritesMemoryOfACallThatHasReturned) {
   EXPECT_EQ(late, 0);
 }
 
-TestPlan OnDevices(const std::vector<Device>& devices) {
-  TestPlan plan;
-  plan.UseDevices(devices);
-  TestFunction f(plan, "f");
-  f.Output("y", f.Arena(DType::kF32, {4}));
-  return plan;
-}
-
 TEST(WorldSessionTest, AllHaveTheSamePlan) {
   RunInWorld(3, [](World& world) {
-    TestPlan plan = OnDevices({Device::Cpu(0), Device::Cpu(1), Device::Cpu(2)});
+    TestPlan plan = PlanOnDevices({Device::Cpu(0), Device::Cpu(1), Device::Cpu(2)});
     if (world.rank() == 2) plan.table.producer = "another";
     const absl::Status status = plan.MakeSession({.threads = 1, .world = &world}).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status));
@@ -174,7 +166,7 @@ TEST(WorldSessionTest, AllHaveTheSamePlan) {
 TEST(WorldSessionTest, AllHaveTheSameLibrary) {
   EXPECT_THAT(std::string(LibraryVersion()), ::testing::MatchesRegex("[0-9.]+, plans of version [0-9]+"));
   RunInWorld(3, [](World& world) {
-    const Plan plan = *OnDevices({Device::Cpu(0), Device::Cpu(1), Device::Cpu(2)}).Make();
+    const Plan plan = *PlanOnDevices({Device::Cpu(0), Device::Cpu(1), Device::Cpu(2)}).Make();
     EXPECT_TRUE(AgreeOnPlan(&world, plan).ok());
     EXPECT_EQ(
         AgreeOnPlan(&world, plan,

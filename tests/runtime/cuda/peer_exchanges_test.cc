@@ -1,0 +1,39 @@
+// Meetings of the GPUs of a process. driver_faults_test.cc tests their exchanges.
+#include "sinter/runtime/cuda/peer/peer_exchanges.h"
+
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "sinter/runtime/cuda/driver/cuda_devices.h"
+
+namespace sinter {
+namespace {
+
+// A thread that stays away, and one that gives up, keep no other waiting.
+TEST(PeerExchangesTest, MeetingsEnd) {
+  if (NumCudaDevices() < 2) GTEST_SKIP() << "there is one GPU";
+  const std::vector<PlanGpu> gpus = {{.device = 0, .gpu = 0}, {.device = 1, .gpu = 1}};
+  const std::shared_ptr<PeerExchanges> peers = PeerExchanges::Create(gpus).value();
+  ASSERT_NE(peers, nullptr);
+  EXPECT_TRUE(peers->Has({1, 0}));
+  EXPECT_FALSE(peers->Has({0, 2}));
+  EXPECT_EQ(PeerExchanges::Create({gpus[0]}).value(), nullptr);
+  const auto meet = [&](uint32_t step, std::chrono::milliseconds patience) {
+    return peers->Meet({0, step, 0}, 0, 2, {}, patience).status();
+  };
+  EXPECT_EQ(meet(1, std::chrono::milliseconds(20)),
+            absl::UnavailableError("another GPU of this process has not come for 20 ms"));
+  absl::Status waited;
+  std::thread waiting([&] { waited = meet(2, std::chrono::milliseconds(0)); });
+  const absl::Status reason = absl::AbortedError("rank 1 has ended");
+  peers->Abort(reason);
+  waiting.join();
+  EXPECT_EQ(waited, reason);
+  EXPECT_EQ(meet(3, std::chrono::milliseconds(0)), reason);
+}
+
+}  // namespace
+}  // namespace sinter
