@@ -95,7 +95,7 @@ inline void AddMeshFlags(CLI::App& app, MeshFlags& flags) {
       ->capture_default_str()
       ->needs(mesh);
   app.add_option("--copied-sum-bytes", flags.copied_sum_bytes,
-                 "in sums of this size, ranks send each other the terms and add them; 0: in none")
+                 "in sums of this size, ranks send each other the terms and add them; 0: as predicted")
       ->capture_default_str()
       ->needs(mesh);
 }

@@ -174,4 +174,8 @@ double OpPrices::secondsOfExchange(ir::DeviceAttr device, cost::ExchangeKind kin
   return price.ok() ? price->seconds() : 0;
 }
 
+double OpPrices::secondsOfReading(ir::DeviceAttr device, double bytes) {
+  return bytes / costsOf(device).Bandwidth(bytes);
+}
+
 }  // namespace sinter

@@ -209,7 +209,7 @@ def Localise : Pass<"sinter-localise", "::mlir::ModuleOp"> {
   let dependentDialects = ["::sinter::ir::SinterDialect"];
   let options = [
     Option<"bucketBytes", "bucket-bytes", "int64_t", "26214400", "Maximum bytes of a bucket">,
-    Option<"copiedSumBytes", "copied-sum-bytes", "int64_t", "0", "Ranks add what they receive, in sums of this size; 0: never">,
+    Option<"copiedSumBytes", "copied-sum-bytes", "int64_t", "0", "Ranks add what they receive, in sums of this size; 0: where that is faster">,
     Option<"report", "report", "bool", "false", "Report gathers, with the reason">
   ];
 }

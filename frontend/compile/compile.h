@@ -94,10 +94,11 @@ struct CompileOptions {
   // next is computed. Results are the same. 0: 2, 4 or 8 where that is faster by the predicted times, and
   // none with a memory_limit; 1: none; more: wherever it is possible, for tests and measurements.
   int64_t exchange_parts = 0;
-  // With a mesh, in sums of at least this many bytes; 0: in none. Two ranks that add tensors send them to
-  // each other, and each adds both; ranks that share a sum send each other the parts. So exchanges only move
-  // elements, which copy engines can do, and the additions are fused with what reads them. Sums that more
-  // than two ranks need whole are not changed.
+  // With a mesh, in sums of at least this many bytes: two ranks that add tensors send them to each other, and
+  // each adds both; ranks that share a sum send each other the parts. So exchanges only move elements, which
+  // copy engines can do, and the additions are fused with what reads them. Results agree within rounding.
+  // Sums that more than two ranks need whole are not changed. 0: where that is faster by the predicted times,
+  // on GPUs alone; 1: wherever it is possible; INT64_MAX: nowhere.
   int64_t copied_sum_bytes = 0;
   // For finding mistakes: a run returns OutOfRange, with the user's line, if an index of Gather, TakeAlong,
   // ScatterAdd or OneHot, or a label of SoftmaxCrossEntropy, is out of range. The message gives the lowest

@@ -138,13 +138,32 @@ std::vector<ContractionSample> HopperConvolutions() {
   return samples;
 }
 
-// Sums of f32 over 4 H200 of one host, NVLink without multicast, NCCL 2: docs/benchmarks.md, bus bandwidth of
+// First: sums of f32 over 4 H200 of one host, NVLink without multicast, NCCL 2: docs/benchmarks.md, bus bandwidth of
 // an all-reduce in a plan. Seconds = 2 (n - 1) / n bytes / bandwidth.
 std::vector<ExchangeSample> HopperExchanges() {
   std::vector<ExchangeSample> samples;
   const std::pair<double, double> rows[] = {{1, 69.9}, {16, 227.8}, {64, 299.9}, {256, 336.6}};
   for (const auto& [mebi, gb] : rows) {
     samples.push_back({ExchangeKind::kAllReduce, 4, mebi * kMebi, 1.5 * mebi * kMebi / (gb * kGiga)});
+  }
+  // Two H200 in a captured graph, NCCL 2.28.9, docs/performance-notes.md, "Exchanges beside other steps on two
+  // GPUs": the bytes that a rank sends, those combined by NCCL's all-reduce, the rest by Sinter's own writes.
+  const struct {
+    double mebi, combined_us, moved_us;
+  } sizes[] = {{1.0 / 64, 6.7, 5.6}, {1.0 / 16, 6.9, 5.8}, {0.25, 8.3, 6.4}, {1, 13.1, 9.0},
+               {4, 32.4, 25.4},      {16, 76.6, 59.4},     {64, 248.6, 190}};
+  for (const auto& [mebi, combined_us, moved_us] : sizes) {
+    const double sent = mebi * kMebi;
+    samples.push_back({ExchangeKind::kAllReduce, 2, sent, combined_us * kMicro});
+    // Of the whole, a rank sends a half.
+    samples.push_back({ExchangeKind::kReduceScatter, 2, 2 * sent, combined_us * kMicro});
+    for (const ExchangeKind kind : {ExchangeKind::kAllGather, ExchangeKind::kAllToAll}) {
+      samples.push_back({kind, 2, 2 * sent, moved_us * kMicro});
+    }
+    for (const ExchangeKind kind :
+         {ExchangeKind::kBroadcast, ExchangeKind::kSendRecv, ExchangeKind::kRingShift}) {
+      samples.push_back({kind, 2, sent, moved_us * kMicro});
+    }
   }
   return samples;
 }

@@ -80,7 +80,7 @@ LocalFunction::LocalFunction(FuncOp function, const LocalSettings& settings, con
       settings_(settings),
       ranks_(ranks),
       builder_(function),
-      rank_builder_(builder_, settings.mesh, ranks,
+      rank_builder_(builder_, listener_.device, settings.mesh, ranks,
                     [this](const RankNumber& number) { return addRankValue(number); }),
       last_of_buckets_(LastOfBuckets(function, settings.mesh, settings.bucket_bytes)) {
   rank_builder_.setCopiedSumBytes(settings.copied_sum_bytes);

@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/tensor_types.h"
+#include "sinter/ir/target/target_model.h"
 
 namespace sinter {
 
@@ -88,15 +89,27 @@ int64_t RankBuilder::bytesOfRank(mlir::RankedTensorType part, const Sharding& sh
   return bytes / parts;
 }
 
-bool RankBuilder::isCopiedSum(mlir::Type element, int64_t bytes, ir::ReduceKind kind) const {
-  return copied_sum_bytes_ > 0 && bytes >= copied_sum_bytes_ && kind == ir::ReduceKind::sum &&
-         llvm::isa<mlir::FloatType>(element);
+bool RankBuilder::isCopiedSum(mlir::Type element, int64_t bytes, ir::ReduceKind kind, int64_t ranks,
+                              bool is_scattered) {
+  if (kind != ir::ReduceKind::sum || !llvm::isa<mlir::FloatType>(element)) return false;
+  if (copied_sum_bytes_ > 0) return bytes >= copied_sum_bytes_;
+  if (!ir::TargetModel::Of(device_).exchanges_beside_steps) return false;
+  const auto seconds = [&](cost::ExchangeKind exchange) {
+    return prices_.secondsOfExchange(device_, exchange, static_cast<double>(bytes), ranks);
+  };
+  using enum cost::ExchangeKind;
+  const double combined = seconds(is_scattered ? kReduceScatter : kAllReduce);
+  // What reads the sum reads the terms of the others too.
+  const double copied = seconds(is_scattered ? kAllToAll : kRingShift) +
+                        prices_.secondsOfReading(device_, static_cast<double>(bytes));
+  return copied < combined;
 }
 
 llvm::SmallVector<Value> RankBuilder::combine(mlir::Location loc, llvm::ArrayRef<Value> terms, int64_t bytes,
                                               Axes axes, ir::ReduceKind kind) {
   const mlir::ValueRange values(terms);
-  if (ir::CountParts(mesh_, axes) != 2 || !isCopiedSum(ir::TypeOf(terms[0]).getElementType(), bytes, kind)) {
+  const mlir::Type element = ir::TypeOf(terms[0]).getElementType();
+  if (ir::CountParts(mesh_, axes) != 2 || !isCopiedSum(element, bytes, kind, 2, /*is_scattered=*/false)) {
     auto op = explained(
         builder_.create<ir::AllReduceOp>(loc, values.getTypes(), values, group(axes), channel_++, kind));
     return llvm::to_vector(llvm::map_range(op.getResults(), [](mlir::OpResult r) { return Value(r); }));
@@ -182,7 +195,8 @@ Value RankBuilder::scatter(Value value, Sharding& now, size_t dim, size_t extent
   const ir::ReduceKind kind = *now.combine;
   const bool is_copied =
       from.size % ir::CountParts(mesh_, axes) == 0 &&
-      isCopiedSum(ir::TypeOf(value).getElementType(), bytesOfRank(ir::TypeOf(value), now), kind);
+      isCopiedSum(ir::TypeOf(value).getElementType(), bytesOfRank(ir::TypeOf(value), now), kind,
+                  ir::CountParts(mesh_, added), /*is_scattered=*/true);
   llvm::erase_if(now.partial, [&](StringAttr axis) { return llvm::is_contained(added, axis); });
   return alongExtent(value, now, dim, extent, axes, loc, /*in_front=*/true, [&](Expr x, int64_t) {
     ir::GraphBuilder b(builder_, loc);

@@ -15,10 +15,12 @@
 #include <vector>
 
 #include "mlir/IR/Builders.h"
+#include "sinter/ir/dialect/device_attr.h"
 #include "sinter/ir/dialect/factor_rule.h"
 #include "sinter/ir/dialect/graph_builder.h"
 #include "sinter/ir/dialect/mesh.h"
 #include "sinter/ir/dialect/sharding.h"
+#include "sinter/passes/op_prices.h"
 #include "sinter/passes/partition/rank_set.h"
 
 namespace sinter {
@@ -29,14 +31,16 @@ class RankBuilder {
   // Adds an argument that holds the number of the rank that runs the function.
   using AddRankValue = std::function<mlir::Value(const RankNumber& number)>;
 
-  RankBuilder(mlir::OpBuilder& builder, ir::MeshAttr mesh, const RankSet& ranks, AddRankValue add)
-      : builder_(builder), mesh_(mesh), ranks_(ranks), add_(std::move(add)) {}
+  // `device`: that of the ops that are built, which may change.
+  RankBuilder(mlir::OpBuilder& builder, const ir::DeviceAttr& device, ir::MeshAttr mesh, const RankSet& ranks,
+              AddRankValue add)
+      : builder_(builder), device_(device), mesh_(mesh), ranks_(ranks), add_(std::move(add)) {}
   RankBuilder(const RankBuilder&) = delete;
   RankBuilder& operator=(const RankBuilder&) = delete;
 
   // Sums of at least this many bytes are exchanged by ops that only move elements, if there are such for the
-  // number of ranks, and added by each rank. 0: none. Ops that combine elements need multiprocessors during
-  // the exchange.
+  // number of ranks, and added by each rank. 0: those for which this is faster by the predicted times, on
+  // devices whose exchanges run beside other steps.
   void setCopiedSumBytes(int64_t bytes) { copied_sum_bytes_ = bytes; }
   // The reason of exchanges that are built from now on (kBecauseAttr); null: none.
   void setReason(mlir::Attribute because) { because_ = because; }
@@ -63,7 +67,8 @@ class RankBuilder {
 
  private:
   bool areInOrder(Axes axes) const;
-  bool isCopiedSum(mlir::Type element, int64_t bytes, ir::ReduceKind kind) const;
+  // `is_scattered`: each of the ranks needs a part of the sum, not all.
+  bool isCopiedSum(mlir::Type element, int64_t bytes, ir::ReduceKind kind, int64_t ranks, bool is_scattered);
   mlir::ArrayAttr group(Axes axes);
   template <typename Op>
   Op explained(Op exchange) const {
@@ -79,6 +84,7 @@ class RankBuilder {
                           llvm::function_ref<ir::Expr(ir::Expr x, int64_t dim)> change);
 
   mlir::OpBuilder& builder_;
+  const ir::DeviceAttr& device_;
   ir::MeshAttr mesh_;
   const RankSet& ranks_;
   AddRankValue add_;
@@ -86,6 +92,7 @@ class RankBuilder {
   std::map<std::vector<int64_t>, mlir::Value> rank_values_;
   int64_t channel_ = 0;
   int64_t copied_sum_bytes_ = 0;
+  OpPrices prices_;
 };
 
 }  // namespace sinter

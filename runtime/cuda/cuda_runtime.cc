@@ -193,15 +193,12 @@ absl::Status CudaRuntime::Connect(const fb::Plan& plan, std::span<DeviceRuntime*
   }
   SINTER_ASSIGN_OR_RETURN(std::shared_ptr<NcclCommunicators> communicators,
                           NcclCommunicators::Connect(plan, gpus, local, world));
-  std::shared_ptr<PeerExchanges> copies;
-  if (context_->switches().peer_copies) {
-    SINTER_ASSIGN_OR_RETURN(copies, PeerExchanges::Create(gpus));
-    if (copies != nullptr) {
-      communicators->OnAbort([copies](const absl::Status& reason) { copies->Abort(reason); });
-    }
+  SINTER_ASSIGN_OR_RETURN(std::shared_ptr<PeerExchanges> exchanges, PeerExchanges::Create(gpus));
+  if (exchanges != nullptr) {
+    communicators->OnAbort([exchanges](const absl::Status& reason) { exchanges->Abort(reason); });
   }
   for (CudaRuntime* const runtime : runtimes) {
-    runtime->context_->set_peers(copies);
+    runtime->context_->set_peers(exchanges);
     runtime->context_->set_communicators(communicators, communicators.get());
     if (!runtime->context_->patience().has_limit()) continue;
     SINTER_ASSIGN_OR_RETURN(std::unique_ptr<ExchangeProgress> progress, ExchangeProgress::Create());

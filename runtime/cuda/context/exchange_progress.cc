@@ -10,14 +10,14 @@ namespace sinter {
 absl::StatusOr<std::unique_ptr<ExchangeProgress>> ExchangeProgress::Create() {
   std::unique_ptr<ExchangeProgress> made(new ExchangeProgress);
   SINTER_ASSIGN_OR_RETURN(made->memory_, MakePinnedMemory());
-  SINTER_ASSIGN_OR_RETURN(void* const marks, made->memory_->Allocate(kMost));
-  made->memory_->Fill(marks, 0, kMost);
-  made->marks_ = static_cast<uint8_t*>(marks);
+  SINTER_ASSIGN_OR_RETURN(void* const marks, made->memory_->Allocate(kBytes));
+  made->memory_->Fill(marks, 0, kBytes);
+  made->marks_ = static_cast<uint32_t*>(marks);
   return made;
 }
 
 ExchangeProgress::~ExchangeProgress() {
-  if (marks_ != nullptr) memory_->Free(const_cast<uint8_t*>(marks_), kMost);
+  if (marks_ != nullptr) memory_->Free(marks_, kBytes);
 }
 
 uint32_t ExchangeProgress::Add(Exchange exchange) {
@@ -25,26 +25,28 @@ uint32_t ExchangeProgress::Add(Exchange exchange) {
   return static_cast<uint32_t>(exchanges_.size() - 1);
 }
 
-absl::Status ExchangeProgress::Begin(uint32_t number, cudaStream_t stream) const {
+absl::Status ExchangeProgress::Begin(uint32_t number, cudaStream_t stream) {
   if (number >= kMost) return absl::OkStatus();
-  return CudaStatus(cudaMemsetAsync(const_cast<uint8_t*>(marks_ + number), 1, 1, stream),
+  has_begun_ = true;
+  return CudaStatus(cudaMemsetAsync(marks_ + number, 1, sizeof(uint32_t), stream),
                     "mark the begin of an exchange");
 }
 
-absl::Status ExchangeProgress::End(cudaStream_t stream) const {
-  if (marked() == 0) return absl::OkStatus();
-  return CudaStatus(cudaMemsetAsync(const_cast<uint8_t*>(marks_), 0, marked(), stream),
+absl::Status ExchangeProgress::End(cudaStream_t stream) {
+  if (!std::exchange(has_begun_, false)) return absl::OkStatus();
+  return CudaStatus(cudaMemsetAsync(marks_, 0, marked() * sizeof(uint32_t), stream),
                     "mark the end of exchanges");
 }
 
 void ExchangeProgress::Clear() {
-  for (size_t i = 0; i < marked(); ++i) marks_[i] = 0;
+  has_begun_ = false;
+  for (size_t i = 0; i < marked(); ++i) std::atomic_ref(marks_[i]).store(0, std::memory_order_relaxed);
 }
 
 const ExchangeProgress::Exchange* ExchangeProgress::under_way() const {
   const Exchange* latest = nullptr;
   for (size_t i = 0; i < marked(); ++i) {
-    if (marks_[i] != 0 && (latest == nullptr || latest->place < exchanges_[i].place)) {
+    if (At(i) != 0 && (latest == nullptr || latest->place < exchanges_[i].place)) {
       latest = &exchanges_[i];
     }
   }
@@ -54,7 +56,7 @@ const ExchangeProgress::Exchange* ExchangeProgress::under_way() const {
 // FNV-1a: http://www.isthe.com/chongo/tech/comp/fnv/.
 uint64_t ExchangeProgress::state() const {
   uint64_t hash = 14695981039346656037u;
-  for (size_t i = 0; i < marked(); ++i) hash = (hash ^ marks_[i]) * 1099511628211u;
+  for (size_t i = 0; i < marked(); ++i) hash = (hash ^ At(i)) * 1099511628211u;
   return hash;
 }
 

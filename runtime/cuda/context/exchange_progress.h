@@ -5,6 +5,7 @@
 //                                         .patience = patience});
 //   SINTER_RETURN_IF_ERROR(progress.Begin(number, stream));        // Before the exchange, also in a capture.
 //   SINTER_RETURN_IF_ERROR(progress.End(stream));                  // After the last one of a launch.
+//   *progress.mark(number) = 1;                    // Or the exchange itself does this, and 0 when it has ended.
 //   ExchangeDeadline deadline(progress);
 //   SINTER_RETURN_IF_ERROR(deadline.Check());                      // Now and then, while waiting.
 //
@@ -13,6 +14,7 @@
 #ifndef SINTER_RUNTIME_CUDA_CONTEXT_EXCHANGE_PROGRESS_H_
 #define SINTER_RUNTIME_CUDA_CONTEXT_EXCHANGE_PROGRESS_H_
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -50,8 +52,11 @@ class ExchangeProgress {
   // Returns the number of an exchange. Load phase.
   uint32_t Add(Exchange exchange);
 
-  absl::Status Begin(uint32_t number, cudaStream_t stream) const;
-  absl::Status End(cudaStream_t stream) const;
+  absl::Status Begin(uint32_t number, cudaStream_t stream);
+  // Does nothing if no exchange has begun by Begin since the last End.
+  absl::Status End(cudaStream_t stream);
+  // The mark of an exchange that sets it itself, to any number but 0. Null if it has none.
+  uint32_t* mark(uint32_t number) const { return number < kMost ? marks_ + number : nullptr; }
   // Marks the end of all, after a wait for the GPU.
   void Clear();
 
@@ -64,8 +69,14 @@ class ExchangeProgress {
   ExchangeProgress() = default;
   size_t marked() const { return exchanges_.size() < kMost ? exchanges_.size() : kMost; }
 
+  static constexpr int64_t kBytes = kMost * sizeof(uint32_t);
+
+  // A GPU changes it meanwhile.
+  uint32_t At(size_t i) const { return std::atomic_ref(marks_[i]).load(std::memory_order_relaxed); }
+
   std::unique_ptr<DeviceMemory> memory_;
-  volatile uint8_t* marks_ = nullptr;
+  uint32_t* marks_ = nullptr;
+  bool has_begun_ = false;
   std::vector<Exchange> exchanges_;
 };
 

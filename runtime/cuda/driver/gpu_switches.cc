@@ -9,13 +9,11 @@
 namespace sinter {
 namespace {
 
-// Returns true if the variable is `yes`, and false if it is `no`; `unset` if it is empty or unset. For any
-// other value, returns an error that ends with `expected`.
-absl::StatusOr<bool> IsOn(const char* variable, const char* yes, const char* no, const char* expected,
-                          bool unset = true) {
+// Returns true if the variable is unset, empty or `yes`, and false if it is `no`. For any other value, returns
+// an error that ends with `expected`.
+absl::StatusOr<bool> IsOn(const char* variable, const char* yes, const char* no, const char* expected) {
   const std::string text = Environment(variable);
-  if (text.empty()) return unset;
-  if (text == yes) return true;
+  if (text.empty() || text == yes) return true;
   if (text == no) return false;
   return absl::InvalidArgumentError(absl::StrCat(variable, " is \"", text, "\"", expected));
 }
@@ -39,12 +37,6 @@ absl::StatusOr<GpuSwitches> GpuSwitches::FromEnvironment() {
       IsOn("SINTER_GPU_PRIORITIES", "1", "0",
            ": write 0 to have all kernels of a capture as urgent, or 1 to prefer those that most others "
            "wait for"));
-  SINTER_ASSIGN_OR_RETURN(
-      switches.peer_copies,
-      IsOn(
-          "SINTER_GPU_PEER_COPIES", "1", "0",
-          ": write 1 to let copy engines move what the GPUs of this process exchange, or 0 to let NCCL do it",
-          switches.peer_copies));
   SINTER_ASSIGN_OR_RETURN(switches.attention_in_order, IsOn("SINTER_GPU_ATTENTION", "in-order", "any-order",
                                                             "; expected in-order or any-order"));
   return switches;

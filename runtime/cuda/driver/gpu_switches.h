@@ -19,9 +19,6 @@ struct GpuSwitches {
   bool side_by_side = true;
   // SINTER_GPU_PRIORITIES=0: all parallel kernels have the same priority.
   bool priorities = true;
-  // SINTER_GPU_PEER_COPIES=1: copy engines do the exchanges between GPUs of one process that only move
-  // elements, such as all_gather, instead of NCCL's kernels.
-  bool peer_copies = false;
   // SINTER_GPU_ATTENTION=any-order: gradients of attention sum in any order. This needs less memory, but two
   // runs may differ.
   bool attention_in_order = true;

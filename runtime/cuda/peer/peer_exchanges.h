@@ -1,15 +1,19 @@
-// Exchanges between the GPUs of this process by their copy engines. Unlike NCCL's kernels, these leave all
-// multiprocessors to the other steps.
+// Exchanges between the GPUs of this process, each of which writes into the memory of the others.
 //
 //   SINTER_ASSIGN_OR_RETURN(std::shared_ptr<PeerExchanges> peers, PeerExchanges::Create(gpus));
 //   if (peers != nullptr && peers->Has(group)) ...
-//   SINTER_ASSIGN_OR_RETURN(const auto inputs, peers->Meet(place, rank, ranks, own, patience));
-//   const PeerExchanges::Part part = {.device = 0, .reads = {{1, from, to, bytes}}, .readers = {1}};
+//   SINTER_ASSIGN_OR_RETURN(const auto outputs, peers->Meet(place, rank, ranks, own, patience));
+//   const auto way = PeerExchanges::WayOf({{bytes}, {bytes}});
+//   const PeerExchanges::Part part = {.device = 0, .others = {1}, .sends = {{from, to, bytes}}, .way = way};
 //   SINTER_RETURN_IF_ERROR(peers->Give(part, stream));
 //
-// Each member reads from the others. A flag in pinned memory tells a reader that the values are there,
-// another tells their owner that they have been read. The streams themselves write and await the flags, so a
-// captured graph contains them. All members give their exchanges to one stream each, in the same order.
+// A kernel of few blocks writes small tensors, and all if there are few bytes. Copy engines write large ones,
+// so that the multiprocessors stay free for other steps. In a kernel before and after them the GPUs wait for
+// each other, so a captured graph contains the waits. All members give their exchanges to one stream each, in
+// the same order.
+//
+// A GPU never reads from another one's memory: in captured graphs on two H200s (driver 580), copy engines that
+// read while both GPUs computed stopped now and then, and never when they wrote.
 //
 // Thread-safe: each GPU has a thread of its own.
 #ifndef SINTER_RUNTIME_CUDA_PEER_PEER_EXCHANGES_H_
@@ -17,7 +21,6 @@
 
 #include <cuda_runtime_api.h>
 
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -25,21 +28,21 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <tuple>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "sinter/kernels/cuda/exchange/exchange_kernel.h"
 #include "sinter/runtime/cuda/context/plan_gpu.h"
-#include "sinter/runtime/cuda/driver/stream_memory_ops.h"
 #include "sinter/runtime/memory/device_memory.h"
 
 namespace sinter {
 
 class PeerExchanges {
  public:
-  // Null if there are fewer than two GPUs, or if one cannot access the memory of another directly.
+  // Null if there are fewer than two GPUs or more than 16, or if one cannot access the memory of another
+  // directly.
   static absl::StatusOr<std::shared_ptr<PeerExchanges>> Create(const std::vector<PlanGpu>& gpus);
   ~PeerExchanges();
   PeerExchanges(const PeerExchanges&) = delete;
@@ -50,30 +53,39 @@ class PeerExchanges {
 
   // An exchange of a plan: its function, the first step of its channel, and its first member.
   using Place = std::tuple<uint32_t, uint32_t, uint32_t>;
-  // The addresses of the members' inputs, by rank.
-  using Inputs = std::vector<std::vector<const std::byte*>>;
+  // The addresses of the members' outputs, by rank.
+  using Outputs = std::vector<std::vector<std::byte*>>;
 
-  // Gives the addresses of this member's inputs, and returns those of all `ranks` members when the last one
+  // Gives the addresses of this member's outputs, and returns those of all `ranks` members when the last one
   // has come. Unavailable if that takes longer than `patience` (0: no limit). After Abort: its reason.
-  absl::StatusOr<std::shared_ptr<const Inputs>> Meet(const Place& place, uint32_t rank, uint32_t ranks,
-                                                     std::vector<const std::byte*> own,
-                                                     std::chrono::milliseconds patience);
+  absl::StatusOr<std::shared_ptr<const Outputs>> Meet(const Place& place, uint32_t rank, uint32_t ranks,
+                                                      std::vector<std::byte*> own,
+                                                      std::chrono::milliseconds patience);
 
-  // A copy from a device of the plan, which may be the reader's own.
-  struct Read {
-    uint32_t owner;
+  // Bytes of this device that go to the memory of any device.
+  struct Send {
     const std::byte* from;
     std::byte* to;
     size_t bytes;
   };
-  // The reads and the readers of a device in an exchange.
+  // How an exchange moves its bytes, the same for all members.
+  struct Way {
+    size_t least_of_engines;  // Copy engines make the sends of at least so many bytes.
+    uint32_t blocks;          // Of the kernel that makes the others.
+    bool has_engines;         // Of any member.
+  };
+  // Returns the way for the bytes of each send to another device, by member.
+  static Way WayOf(const std::vector<std::vector<size_t>>& sends);
+  // What a device does in an exchange.
   struct Part {
     uint32_t device;
-    std::vector<Read> reads;
-    std::vector<uint32_t> readers;  // Other devices that read from this one.
+    std::vector<uint32_t> others;  // Devices of the plan that send to this one or receive from it.
+    std::vector<Send> sends;
+    Way way;
+    uint32_t* mark = nullptr;  // In pinned memory: not 0 while the exchange is under way. Null: none.
   };
-  // Gives the device's part to its stream, also in a capture. When the stream has done it, the values have
-  // arrived, and the device's own values have been read.
+  // Gives the device's part to its stream, also in a capture. When the stream has done it, the device has
+  // received and sent everything.
   absl::Status Give(const Part& part, cudaStream_t stream) const;
 
   // Ends all waits. The values of exchanges under way are arbitrary. Only the first reason is kept.
@@ -82,25 +94,31 @@ class PeerExchanges {
  private:
   struct Meeting {
     uint32_t come = 0;
-    std::shared_ptr<Inputs> inputs;  // Addresses from those who have come.
+    std::shared_ptr<Outputs> outputs;  // Addresses from those who have come.
   };
 
-  PeerExchanges(const std::vector<PlanGpu>& gpus, const StreamMemoryOps& ops) : gpus_(gpus), ops_(ops) {}
+  explicit PeerExchanges(const std::vector<PlanGpu>& gpus) : gpus_(gpus) {}
+  absl::Status Load();
+  absl::Status Launch(const kernels::ExchangeParameters& parameters, uint32_t blocks, uint32_t threads,
+                      cudaStream_t stream) const;
   size_t PositionOf(uint32_t device) const;
-  // Set by the owner for the reader when its values are there, and back by the reader.
-  uint32_t* ReadyFlag(uint32_t owner, uint32_t reader) const;
-  uint32_t* ReadFlag(uint32_t owner, uint32_t reader) const;
+  // The numbers that `of` has for `other`: how often the other has come, or if `is_own`, itself.
+  uint32_t* NumbersOf(size_t of, size_t other, bool is_own) const;
+  int64_t BytesOfNumbers() const;
 
   const std::vector<PlanGpu> gpus_;
-  const StreamMemoryOps ops_;
-  std::unique_ptr<DeviceMemory> memory_;
-  uint32_t* flags_ = nullptr;
-  std::mutex mutex_;  // Guards the members below.
+  cudaLibrary_t library_ = nullptr;
+  const void* kernel_ = nullptr;
+  struct Numbers {
+    std::unique_ptr<DeviceMemory> memory;
+    uint32_t* data = nullptr;
+  };
+  std::vector<Numbers> numbers_;  // By position, in the GPU's memory.
+  Numbers is_over_;               // One number, in pinned memory.
+  std::mutex mutex_;              // Guards the members below.
   std::condition_variable changed_;
   std::map<Place, Meeting> meetings_;
   absl::Status reason_;
-  std::thread releasing_;  // Ends the waits of streams after an abort.
-  std::atomic<bool> is_over_ = false;
 };
 
 }  // namespace sinter

@@ -1,4 +1,5 @@
-// One GPU's part of a collective: NCCL calls in one group, or copies between the GPUs of this process.
+// One GPU's part of a collective: NCCL calls in one group, or writes into the memory of the other
+// GPUs of this process.
 //
 // On a GPU that computes alone (CudaContext::is_alone) the step copies the rank's own values instead.
 #include <algorithm>
@@ -72,47 +73,53 @@ class NcclStep : public CudaExchangeStep {
 class PeerStep : public CudaExchangeStep {
  public:
   PeerStep(const CudaContext& context, const PeerExchanges::Place& place, const CollectiveLayout& collective,
-           uint32_t rank, size_t inputs)
+           uint32_t rank, size_t inputs, size_t outputs)
       : CudaExchangeStep(context, std::string(CollectiveName(collective.kind))),
         place_(place),
         rank_(rank),
         ranks_(collective.size()),
         inputs_(inputs),
-        element_bytes_(static_cast<size_t>(SizeOf(collective.dtype))),
-        group_(collective.group),
-        moves_(collective.traits().moves(collective, [&](uint32_t r) { return r == rank; })) {}
+        outputs_(outputs),
+        element_bytes_(static_cast<size_t>(SizeOf(collective.dtype))) {
+    part_.device = collective.group[rank];
+    std::vector<std::vector<size_t>> sends(ranks_);
+    for (const CollectiveMove& move : collective.traits().moves(collective, [](uint32_t) { return true; })) {
+      if (move.count == 0) continue;
+      if (move.from != move.to) sends[move.from].push_back(BytesOf(move.count));
+      if (move.from == rank) sends_.push_back(move);
+      if (move.from == move.to || (move.from != rank && move.to != rank)) continue;
+      const uint32_t other = collective.group[move.from == rank ? move.to : move.from];
+      if (std::ranges::find(part_.others, other) == part_.others.end()) part_.others.push_back(other);
+    }
+    part_.way = PeerExchanges::WayOf(sends);
+  }
 
  private:
+  bool MarksItself() const override { return true; }
+  size_t BytesOf(int64_t elements) const { return static_cast<size_t>(elements) * element_bytes_; }
+
   absl::Status Give(const StepArgs& args) override {
     PeerExchanges& peers = *context().peers();
-    std::vector<const std::byte*> own;
-    for (size_t i = 0; i < inputs_; ++i) own.push_back(static_cast<const std::byte*>(args.buffers[i]));
-    SINTER_ASSIGN_OR_RETURN(const auto inputs, peers.Meet(place_, rank_, ranks_, std::move(own), patience()));
-    PeerExchanges::Part part{.device = group_[rank_], .reads = {}, .readers = {}};
-    for (const CollectiveMove& move : moves_) {
-      const size_t bytes = static_cast<size_t>(move.count) * element_bytes_;
-      if (bytes == 0) continue;
-      if (move.to != rank_) {
-        const uint32_t reader = group_[move.to];
-        if (std::ranges::find(part.readers, reader) == part.readers.end()) part.readers.push_back(reader);
-        continue;
-      }
-      part.reads.push_back(
-          {.owner = group_[move.from],
-           .from = (*inputs)[move.from][move.tensor] + static_cast<size_t>(move.source) * element_bytes_,
-           .to = static_cast<std::byte*>(args.buffers[inputs_ + move.tensor]) +
-                 static_cast<size_t>(move.target) * element_bytes_,
-           .bytes = bytes});
+    std::vector<std::byte*> own;
+    for (size_t i = 0; i < outputs_; ++i) own.push_back(static_cast<std::byte*>(args.buffers[inputs_ + i]));
+    SINTER_ASSIGN_OR_RETURN(const auto outputs, peers.Meet(place_, rank_, ranks_, std::move(own), patience()));
+    part_.mark = mark();
+    part_.sends.clear();
+    for (const CollectiveMove& move : sends_) {
+      part_.sends.push_back(
+          {.from = static_cast<const std::byte*>(args.buffers[move.tensor]) + BytesOf(move.source),
+           .to = (*outputs)[move.to][move.tensor] + BytesOf(move.target),
+           .bytes = BytesOf(move.count)});
     }
-    return peers.Give(part, context().collective_stream());
+    return peers.Give(part_, context().collective_stream());
   }
 
   const PeerExchanges::Place place_;
   const uint32_t rank_, ranks_;
-  const size_t inputs_;
+  const size_t inputs_, outputs_;
   const size_t element_bytes_;
-  const std::vector<uint32_t> group_;
-  const std::vector<CollectiveMove> moves_;
+  std::vector<CollectiveMove> sends_;
+  PeerExchanges::Part part_;
 };
 
 // A collective on a GPU that computes alone: puts its own values in the places of all members, so that later
@@ -161,13 +168,9 @@ class LoneCollectiveStep : public Step {
   const std::vector<NcclCall> calls_;
 };
 
-// NCCL is quicker for fewer bytes: it has less to do before and after them.
-constexpr int64_t kLeastPeerBytes = int64_t{128} << 10;
-
-// True if copies between the GPUs of this process can do the collective, and are worth it. All members agree.
+// True if the GPUs of this process can do the collective by their own writes. All members agree.
 bool GoesByPeers(const CudaContext& context, const CollectiveLayout& collective) {
   return context.peers() != nullptr && collective.traits().moves != nullptr && collective.size() > 1 &&
-         collective.elements() * SizeOf(collective.dtype) >= kLeastPeerBytes &&
          context.peers()->Has(collective.group);
 }
 
@@ -181,6 +184,7 @@ absl::StatusOr<std::unique_ptr<Step>> MakeCudaCollectiveStep(CudaContext& contex
   const uint32_t rank = step.body_as_CollectiveStep()->rank();
   SINTER_ASSIGN_OR_RETURN(const NcclTypes types, NcclTypesOf(collective));
   const size_t inputs = step.inputs() == nullptr ? 0 : step.inputs()->size();
+  const size_t outputs = step.outputs() == nullptr ? 0 : step.outputs()->size();
   std::vector<NcclCall> calls = NcclCallsOf(collective, rank, static_cast<int>(inputs));
   if (calls.empty()) return MakeEmptyStep();
   if (context.is_alone()) {
@@ -195,7 +199,7 @@ absl::StatusOr<std::unique_ptr<Step>> MakeCudaCollectiveStep(CudaContext& contex
   if (GoesByPeers(context, collective)) {
     const PeerExchanges::Place exchange = {place.function_index, BeginOfChannel(*place.function, place.index),
                                            collective.group.front()};
-    made = std::make_unique<PeerStep>(context, exchange, collective, rank, inputs);
+    made = std::make_unique<PeerStep>(context, exchange, collective, rank, inputs, outputs);
   } else {
     made = std::make_unique<NcclStep>(context, *communicator, std::string(CollectiveName(collective.kind)),
                                       types, std::move(calls));

@@ -1,7 +1,6 @@
 #include "sinter/runtime/cuda/steps/exchange_step.h"
 
 #include "absl/strings/str_cat.h"
-#include "sinter/runtime/cuda/context/exchange_progress.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/plan/collective.h"
 #include "sinter/runtime/plan/plan_verifier.h"
@@ -49,7 +48,7 @@ absl::Status CudaExchangeStep::Run(const StepArgs& args) {
   SINTER_RETURN_IF_ERROR(CudaStatus(cudaEventRecord(begun_.get(), context_.stream()), "begin a collective"));
   SINTER_RETURN_IF_ERROR(CudaStatus(cudaStreamWaitEvent(context_.collective_stream(), begun_.get(), 0),
                                     "let a collective wait for its inputs"));
-  if (number_.has_value()) {
+  if (number_.has_value() && !MarksItself()) {
     SINTER_RETURN_IF_ERROR(context_.progress()->Begin(*number_, context_.collective_stream()));
   }
   SINTER_RETURN_IF_ERROR(Give(args));

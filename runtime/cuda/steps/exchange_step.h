@@ -9,8 +9,9 @@
 // Run blocks until the exchange is complete and submits no other work to the GPU. Otherwise an operation that
 // waits for the whole GPU would also wait for another member.
 //
-// If exchanges have a time limit, a mark precedes each (exchange_progress.h). The mark that ends them comes
-// at the end of the capture, after all kernels: a kernel that starts early must follow kernels alone.
+// If exchanges have a time limit, each has a mark (exchange_progress.h), which precedes an exchange that does
+// not set it itself. The mark that ends these comes at the end of the capture, after all kernels: a kernel that
+// starts early must follow kernels alone.
 #ifndef SINTER_RUNTIME_CUDA_STEPS_EXCHANGE_STEP_H_
 #define SINTER_RUNTIME_CUDA_STEPS_EXCHANGE_STEP_H_
 
@@ -22,6 +23,7 @@
 #include "absl/status/status.h"
 #include "runtime/plan_generated.h"
 #include "sinter/runtime/cuda/context/cuda_context.h"
+#include "sinter/runtime/cuda/context/exchange_progress.h"
 #include "sinter/runtime/cuda/driver/cuda_handles.h"
 #include "sinter/runtime/device/step.h"
 
@@ -52,6 +54,10 @@ class CudaExchangeStep : public Step {
  protected:
   // Gives the exchange to the context's collective stream.
   virtual absl::Status Give(const StepArgs& args) = 0;
+  // True if the exchange sets mark() while it is under way.
+  virtual bool MarksItself() const { return false; }
+  // Null if the exchange has no time limit.
+  uint32_t* mark() const { return number_.has_value() ? context_.progress()->mark(*number_) : nullptr; }
 
   const CudaContext& context() const { return context_; }
   const std::string& operation() const { return operation_; }

@@ -18,6 +18,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sinter/kernels/cuda/exchange/exchange_kernel.h"
 #include "sinter/runtime/cuda/context/exchange_progress.h"
 #include "sinter/runtime/cuda/cuda_runtime.h"
 #include "sinter/runtime/cuda/driver/cuda_memory.h"
@@ -281,9 +282,7 @@ class PeerCopiesTest : public DriverFaultsTest {
  protected:
   void SetUp() override {
     if (NumCudaDevices() < 2) GTEST_SKIP() << "there is one GPU";
-    setenv("SINTER_GPU_PEER_COPIES", "1", 1);
   }
-  void TearDown() override { unsetenv("SINTER_GPU_PEER_COPIES"); }
 
   static CollectiveCase CaseOf(fb::CollectiveKind kind, int64_t size) {
     const bool has_two = kind == fb::CollectiveKind::AllGather || TraitsOf(kind).has_list;
@@ -305,23 +304,32 @@ TEST_F(PeerCopiesTest, MoveWhatEachKindMoves) {
     for (const bool is_in_place : {false, true}) {
       if (is_in_place && kind != Kind::AllGather && kind != Kind::Broadcast) continue;
       for (const bool is_reversed : {false, true}) {
-        CollectiveCase c = CaseOf(kind, kPeerElements);
-        c.is_in_place = is_in_place;
-        c.is_flat = is_reversed && TraitsOf(kind).has_list;
-        c.is_reversed = is_reversed;
-        SCOPED_TRACE(c.Name());
-        absl::StatusOr<Session> session = MakeSession(c);
-        ASSERT_TRUE(session.ok()) << session.status();
-        // In single steps, in the capture, and in launches of it.
-        for (uint32_t run = 0; run < 4; ++run) ExpectCollective(*session, c, run);
+        // One block, several, and the copy engines.
+        for (const int64_t elements : {int64_t{14}, kPeerElements, int64_t{1} << 20}) {
+          CollectiveCase c = CaseOf(kind, elements);
+          c.is_in_place = is_in_place;
+          c.is_flat = is_reversed && TraitsOf(kind).has_list;
+          c.is_reversed = is_reversed;
+          SCOPED_TRACE(c.Name());
+          absl::StatusOr<Session> session = MakeSession(c);
+          ASSERT_TRUE(session.ok()) << session.status();
+          // In single steps, in the capture, and in launches of it.
+          for (uint32_t run = 0; run < 4; ++run) ExpectCollective(*session, c, run);
+        }
       }
     }
   }
   CollectiveCase uneven = CaseOf(Kind::AllGather, kPeerElements);
   uneven.sizes[1] = 3;
-  absl::StatusOr<Session> session = MakeSession(uneven);
-  ASSERT_TRUE(session.ok()) << session.status();
-  for (uint32_t run = 0; run < 4; ++run) ExpectCollective(*session, uneven, run);
+  // More small tensors than one kernel takes, beside one for a copy engine.
+  CollectiveCase many = CaseOf(Kind::RingShift, kPeerElements);
+  many.sizes.assign(2 * kernels::kMostExchangeMoves + 9, 7);
+  many.sizes.push_back(int64_t{1} << 20);
+  for (const CollectiveCase& c : {uneven, many}) {
+    absl::StatusOr<Session> session = MakeSession(c);
+    ASSERT_TRUE(session.ok()) << session.status();
+    for (uint32_t run = 0; run < 4; ++run) ExpectCollective(*session, c, run);
+  }
 }
 
 TEST_F(PeerCopiesTest, EveryCallFailsOnce) {
@@ -464,6 +472,15 @@ TEST_F(DriverFaultsTest, TheDeadlineIsOfOneExchange) {
   mark(progress->End(stream.get()));
   EXPECT_EQ(progress->under_way(), nullptr);
   EXPECT_TRUE(deadline.Check().ok());
+  // An exchange that marks itself changes its mark each time.
+  for (const uint32_t time : {1, 3}) {
+    *progress->mark(first) = time;
+    mark(progress->End(stream.get()));
+    EXPECT_TRUE(deadline.Check().ok()) << "it may just have begun";
+    sleep();
+    EXPECT_THAT(std::string(deadline.Check().message()), HasSubstr("first has not ended for 20 ms: "));
+  }
+  EXPECT_EQ(progress->mark(ExchangeProgress::kMost), nullptr);
 }
 
 // A session goes through main memory instead. The devices have no common type.

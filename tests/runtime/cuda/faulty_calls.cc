@@ -179,10 +179,6 @@ SINTER_CUDA_CALL(cudaSetDevice, cudaErrorDevicesUnavailable)
 SINTER_CUDA_CALL(cudaDriverGetVersion, kSystem)
 SINTER_CUDA_CALL(cudaGetDeviceProperties, kSystem)
 SINTER_CUDA_CALL(cudaDeviceGetStreamPriorityRange, kSystem)
-// CUDA's C++ headers overload this function.
-using EntryPointType = cudaError_t(const char*, void**, unsigned, unsigned long long,
-                                   cudaDriverEntryPointQueryResult*);
-SINTER_CUDA_CALL_AS(EntryPointType, cudaGetDriverEntryPointByVersion, kSystem)
 SINTER_CUDA_CALL(cudaDeviceCanAccessPeer, kSystem)
 SINTER_CUDA_CALL(cudaDeviceEnablePeerAccess, kNoMemory)
 SINTER_CUDA_CALL(cudaDeviceSynchronize, kSystem, Fault::kAfter)

@@ -16,7 +16,7 @@ class GpuSwitchesTest : public ::testing::Test {
   void TearDown() override { UnsetAll(); }
   static void UnsetAll() {
     for (const char* name : {"SINTER_GPU_EARLY_START", "SINTER_GPU_SIDE_BY_SIDE", "SINTER_GPU_PRIORITIES",
-                             "SINTER_GPU_ATTENTION", "SINTER_GPU_PEER_COPIES"})
+                             "SINTER_GPU_ATTENTION"})
       unsetenv(name);
   }
 };
@@ -40,9 +40,6 @@ TEST_F(GpuSwitchesTest, AreOnUnlessTheEnvironmentSaysNo) {
   setenv("SINTER_GPU_PRIORITIES", "0", 1);
   EXPECT_FALSE(GpuSwitches::FromEnvironment()->priorities);
   EXPECT_TRUE(GpuSwitches::FromEnvironment()->attention_in_order);
-  EXPECT_FALSE(GpuSwitches::FromEnvironment()->peer_copies);
-  setenv("SINTER_GPU_PEER_COPIES", "1", 1);
-  EXPECT_TRUE(GpuSwitches::FromEnvironment()->peer_copies);
   setenv("SINTER_GPU_ATTENTION", "any-order", 1);
   EXPECT_FALSE(GpuSwitches::FromEnvironment()->attention_in_order);
 }
@@ -62,9 +59,6 @@ TEST_F(GpuSwitchesTest, AnUnknownWordIsRefusedWhereAGpuIsMade) {
        "SINTER_GPU_PRIORITIES is \"no\": write 0 to have all kernels of a capture as urgent, or 1 to "
        "prefer "
        "those that most others wait for"},
-      {"SINTER_GPU_PEER_COPIES", "yes",
-       "SINTER_GPU_PEER_COPIES is \"yes\": write 1 to let copy engines move what the GPUs of this process "
-       "exchange, or 0 to let NCCL do it"},
       {"SINTER_GPU_ATTENTION", "any", "SINTER_GPU_ATTENTION is \"any\"; expected in-order or any-order"},
   };
   for (const auto& [variable, word, message] : cases) {

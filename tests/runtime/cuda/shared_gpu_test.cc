@@ -115,7 +115,9 @@ TEST(ProfiledExchangeTest, RunsBesideOtherSteps) {
                     exchange.begin_seconds < step.begin_seconds + step.seconds_min;
       }
     }
-    if (UsesSoftwareGpu() || !beside) EXPECT_EQ(overlaps > 0, beside) << overlaps;
+    if (UsesSoftwareGpu() || !beside) {
+      EXPECT_EQ(overlaps > 0, beside) << overlaps;
+    }
   }
 }
 

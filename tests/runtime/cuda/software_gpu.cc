@@ -1,8 +1,6 @@
 // Devices, memory, streams, events and kernels of GPUs in software. software_graphs.cc holds the graphs.
 #include "sinter/tests/runtime/cuda/software_gpu.h"
 
-#include <cuda.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -12,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "sinter/kernels/cuda/exchange/exchange_kernel.h"
 #include "sinter/tests/runtime/fault_points.h"
 
 namespace sinter::software {
@@ -28,7 +27,7 @@ thread_local cudaError_t last_error = cudaSuccess;
 using Lock = std::lock_guard<std::recursive_mutex>;
 
 // A kernel's handle is its name.
-constexpr const char* kKernels[] = {"add_f32", "scale_f32", "trap_f32"};
+constexpr const char* kKernels[] = {"add_f32", "scale_f32", "trap_f32", kernels::kExchangeKernel};
 constexpr size_t kPointers = 3;
 
 cudaError_t Allocate(void** made, size_t bytes, int device) {
@@ -50,6 +49,79 @@ void RunKernel(std::string_view name, const std::vector<float*>& p, size_t count
   for (size_t i = 0; i < count; ++i) {
     p[2][i] = name == "add_f32" ? p[0][i] + p[1][i] : p[0][i] * p[1][0];
   }
+}
+
+// A block of the kernel of exchanges. A GPU that is absent does nothing.
+class ExchangeBlock {
+ public:
+  ExchangeBlock(const kernels::ExchangeParameters& parameters, uint32_t block, uint32_t blocks, int device)
+      : p_(parameters), block_(block), blocks_(blocks), device_(device) {}
+
+  // As Work.
+  bool Run() {
+    if (TheMachine().absent == device_) return true;
+    if (stage_ == 0 && p_.meets_before != 0) {
+      Mark(p_.peers == 0 ? 1 : 2 * p_.peer[0].count[0] + 1);
+      Come(0);
+    }
+    if (stage_ == 0) stage_ = 1;
+    if (stage_ == 1) {
+      if (p_.meets_before != 0 && !HaveCome(0)) return false;
+      if (IsOver()) return true;
+      for (uint32_t i = 0; i < p_.moves; ++i) Move(p_.move[i]);
+      if (p_.meets_after == 0) return true;
+      Come(1);
+      stage_ = 2;
+    }
+    if (!HaveCome(1)) return false;
+    if (!IsOver()) Mark(0);
+    return true;
+  }
+
+ private:
+  static std::atomic_ref<uint32_t> At(uint32_t* number) { return std::atomic_ref(*number); }
+  bool IsOver() const {
+    return p_.is_over != nullptr && std::atomic_ref(*const_cast<uint32_t*>(p_.is_over)).load() != 0;
+  }
+  void Mark(uint32_t value) const {
+    if (p_.mark != nullptr && block_ == 0) At(p_.mark).store(value);
+  }
+  void Come(uint32_t meeting) {
+    for (uint32_t i = 0; i < p_.peers; ++i) {
+      const uint32_t at = 2 * block_ + meeting;
+      At(p_.peer[i].there + at).store(++p_.peer[i].count[at]);
+    }
+  }
+  bool HaveCome(uint32_t meeting) const {
+    if (IsOver()) return true;
+    for (uint32_t i = 0; i < p_.peers; ++i) {
+      const uint32_t at = 2 * block_ + meeting;
+      if (static_cast<int32_t>(At(p_.peer[i].here + at).load() - p_.peer[i].count[at]) < 0) return false;
+    }
+    return true;
+  }
+  void Move(const kernels::ExchangeMove& move) const {
+    const uint64_t share = (move.bytes + blocks_ - 1) / blocks_, begin = std::min(move.bytes, share * block_);
+    std::memcpy(move.to + begin, move.from + begin, std::min(move.bytes - begin, share));
+  }
+
+  const kernels::ExchangeParameters p_;
+  const uint32_t block_, blocks_;
+  const int device_;
+  int stage_ = 0;
+};
+
+// Blocks run one after the other: all GPUs give them in the same order.
+MakeWork ExchangeWork(const cudaLaunchConfig_t& config, const void* parameters) {
+  const auto& p = *static_cast<const kernels::ExchangeParameters*>(parameters);
+  return [p, blocks = config.gridDim.x, device = Of(config.stream)->device]() -> Work {
+    std::vector<ExchangeBlock> made;
+    for (uint32_t block = 0; block < blocks; ++block) made.emplace_back(p, block, blocks, device);
+    return [made, next = size_t{0}]() mutable {
+      while (next < made.size() && made[next].Run()) ++next;
+      return next == made.size();
+    };
+  };
 }
 
 }  // namespace
@@ -386,44 +458,6 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t first, cudaEve
   return cudaSuccess;
 }
 
-// Operations on memory, which a stream does one after the other
-// ---------------------------------------------------------------------------------------------
-
-namespace {
-
-CUresult StreamBatchMemOp(CUstream stream, unsigned count, CUstreamBatchMemOpParams* params, unsigned) {
-  if (FaultPoints::Fails("cuStreamBatchMemOp")) return CUDA_ERROR_OUT_OF_MEMORY;
-  const Lock lock(TheMachine().mutex);
-  if (Lost() != cudaSuccess) return static_cast<CUresult>(Answer(Lost()));
-  const std::vector<CUstreamBatchMemOpParams> ops(params, params + count);
-  const auto make = [ops, device = Of(stream)->device]() -> Work {
-    return [ops, device, next = size_t{0}]() mutable {
-      const bool is_absent = TheMachine().absent == device;
-      for (; next < ops.size() && !is_absent; ++next) {
-        const std::atomic_ref flag(*reinterpret_cast<uint32_t*>(ops[next].writeValue.address));
-        if (ops[next].operation == CU_STREAM_MEM_OP_WRITE_VALUE_32) {
-          flag.store(ops[next].writeValue.value);
-        } else if (flag.load() != ops[next].waitValue.value) {
-          return false;
-        }
-      }
-      return true;
-    };
-  };
-  Give(stream, make, cudaGraphNodeTypeMemset);
-  return CUDA_SUCCESS;
-}
-
-}  // namespace
-
-cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** found, unsigned, unsigned long long,
-                                             cudaDriverEntryPointQueryResult* result) {
-  const bool is_there = std::string_view(name) == "cuStreamBatchMemOp";
-  *found = is_there ? reinterpret_cast<void*>(&StreamBatchMemOp) : nullptr;
-  *result = is_there ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
-  return Answer(Lost());
-}
-
 // Kernels
 // -----------------------------------------------------------------------------------------------------
 
@@ -462,6 +496,10 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function, void** arguments) {
   const Lock lock(TheMachine().mutex);
   if (Lost() != cudaSuccess) return Answer(Lost());
+  if (std::strcmp(static_cast<const char*>(function), kernels::kExchangeKernel) == 0) {
+    Give(config->stream, ExchangeWork(*config, arguments[0]), cudaGraphNodeTypeKernel);
+    return cudaSuccess;
+  }
   const auto* const pointers = static_cast<float* const*>(arguments[0]);
   const std::vector<float*> p(pointers, pointers + kPointers);
   const size_t count = size_t{config->gridDim.x} * config->blockDim.x;

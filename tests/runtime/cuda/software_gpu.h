@@ -9,9 +9,9 @@
 // that are forbidden during a capture (allocations, waits) fail and invalidate the capture. An error that
 // ends a device's context is permanent.
 //
-// Kernels are found by name, whatever the image: add_f32, scale_f32 (test_plan.h) and trap_f32, which ends
-// the context of its GPU. cuBLASLt supports f32 matmuls without an epilogue; NCCL supports f32 sums and means
-// by all members.
+// Kernels are found by name, whatever the image: add_f32, scale_f32 (test_plan.h), trap_f32, which ends the
+// context of its GPU, and that of exchanges (kernels/cuda/exchange). cuBLASLt supports f32 matmuls without an
+// epilogue; NCCL supports f32 sums and means by all members.
 #ifndef SINTER_TESTS_RUNTIME_CUDA_SOFTWARE_GPU_H_
 #define SINTER_TESTS_RUNTIME_CUDA_SOFTWARE_GPU_H_
 

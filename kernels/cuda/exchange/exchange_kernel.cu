@@ -1,0 +1,105 @@
+// See exchange_kernel.h. Clang compiles this file without CUDA's headers.
+//
+// The order of accesses follows the memory model of PTX (PTX ISA, chapter "Memory Consistency Model"): what
+// the threads of a block did before a barrier is visible to whoever reads, with acquire, a number that a
+// thread of the block stored with release after it.
+#include "sinter/kernels/cuda/exchange/exchange_kernel.h"
+
+#define SINTER_KERNEL extern "C" __attribute__((global))
+#define SINTER_DEVICE static inline __attribute__((device))
+#define SINTER_SHARED __attribute__((shared))
+
+namespace sinter::kernels {
+namespace {
+
+using Word4 = uint32_t __attribute__((vector_size(16)));
+
+constexpr int kUnrolled = 8;           // Elements that a thread has under way.
+constexpr uint32_t kLooks = 256;       // Between two looks at `is_over`, which is in main memory.
+
+SINTER_DEVICE uint32_t Thread() { return __nvvm_read_ptx_sreg_tid_x(); }
+SINTER_DEVICE uint32_t Block() { return __nvvm_read_ptx_sreg_ctaid_x(); }
+SINTER_DEVICE uint32_t Blocks() { return __nvvm_read_ptx_sreg_nctaid_x(); }
+
+SINTER_DEVICE void Publish(uint32_t* to, uint32_t value) {
+  asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
+}
+
+SINTER_DEVICE uint32_t Look(const uint32_t* from) {
+  uint32_t value;
+  asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
+  return value;
+}
+
+SINTER_DEVICE void Mark(const ExchangeParameters& p, uint32_t value) {
+  if (p.mark == nullptr || Block() != 0 || Thread() != 0) return;
+  asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(p.mark), "r"(value) : "memory");
+}
+
+// False if the exchanges are over.
+SINTER_DEVICE bool Meets(const ExchangeParameters& p, uint32_t meeting) {
+  bool is_over = false;
+  __nvvm_bar0_or(0);
+  if (Thread() < p.peers) {
+    const ExchangePeer& peer = p.peer[Thread()];
+    const uint32_t at = 2 * Block() + meeting;
+    const uint32_t count = peer.count[at] + 1;
+    peer.count[at] = count;
+    Publish(peer.there + at, count);
+    // The counts wrap around.
+    for (uint32_t looks = 1; static_cast<int32_t>(Look(peer.here + at) - count) < 0; ++looks) {
+      if (looks % kLooks == 0 && Look(p.is_over) != 0) {
+        is_over = true;
+        break;
+      }
+    }
+  }
+  return __nvvm_bar0_or(is_over ? 1 : 0) == 0;
+}
+
+// Copies this block's share. The distance between a thread's elements is a constant, for fewer registers.
+template <typename T>
+SINTER_DEVICE void Copy(const ExchangeMove& move) {
+  const uint64_t count = move.bytes / sizeof(T);
+  const uint64_t share = (count + Blocks() - 1) / Blocks();
+  const uint64_t begin = share * Block();
+  const uint64_t end = begin + share < count ? begin + share : count;
+  const T* from = reinterpret_cast<const T*>(move.from) + begin + Thread();
+  T* to = reinterpret_cast<T*>(move.to) + begin + Thread();
+  for (int64_t left = static_cast<int64_t>(end - begin - Thread()); left > 0;
+       left -= kUnrolled * kExchangeThreads) {
+    T values[kUnrolled];
+#pragma unroll
+    for (int k = 0; k < kUnrolled; ++k) {
+      if (k * int64_t{kExchangeThreads} < left) values[k] = from[k * kExchangeThreads];
+    }
+#pragma unroll
+    for (int k = 0; k < kUnrolled; ++k) {
+      if (k * int64_t{kExchangeThreads} < left) to[k * kExchangeThreads] = values[k];
+    }
+    from += kUnrolled * kExchangeThreads, to += kUnrolled * kExchangeThreads;
+  }
+}
+
+}  // namespace
+
+SINTER_KERNEL __attribute__((launch_bounds(kExchangeThreads))) void sinter_exchange(const ExchangeParameters p) {
+  if (p.meets_before != 0) {
+    Mark(p, p.peers == 0 ? 1 : 2 * p.peer[0].count[0] + 1);
+    if (!Meets(p, 0)) return;
+  }
+  for (uint32_t i = 0; i < p.moves; ++i) {
+    const ExchangeMove& move = p.move[i];
+    const uint64_t bits = reinterpret_cast<uint64_t>(move.from) | reinterpret_cast<uint64_t>(move.to) | move.bytes;
+    if (bits % sizeof(Word4) == 0) {
+      Copy<Word4>(move);
+    } else if (bits % sizeof(uint32_t) == 0) {
+      Copy<uint32_t>(move);
+    } else {
+      Copy<unsigned char>(move);
+    }
+  }
+  if (p.meets_after != 0 && Meets(p, 1)) Mark(p, 0);
+}
+
+}  // namespace sinter::kernels
