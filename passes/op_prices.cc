@@ -175,7 +175,7 @@ double OpPrices::secondsOfExchange(ir::DeviceAttr device, cost::ExchangeKind kin
 }
 
 double OpPrices::secondsOfReading(ir::DeviceAttr device, double bytes) {
-  return bytes / costsOf(device).Bandwidth(bytes);
+  return costsOf(device).Seconds(cost::KernelWork{.bytes = bytes});
 }
 
 }  // namespace sinter

@@ -30,7 +30,7 @@ class OpPrices {
   // Returns the seconds of an exchange among ranks that are neighbours (cost::ExchangeWork has the bytes); 0
   // if the device's table has no link.
   double secondsOfExchange(ir::DeviceAttr device, cost::ExchangeKind kind, double bytes, int64_t ranks);
-  // Returns the seconds in which the device reads so many bytes more in a kernel that it runs anyway.
+  // Returns the seconds of a kernel that reads so many bytes.
   double secondsOfReading(ir::DeviceAttr device, double bytes);
   // Returns the speed of steps beside an exchange, as a part of their speed alone.
   double speedBesideExchange(ir::DeviceAttr device) { return costsOf(device).launch().beside_exchange; }

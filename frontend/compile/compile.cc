@@ -178,9 +178,10 @@ absl::Status CheckBytes(const CompileOptions& options) {
         absl::StrCat("CompileOptions::", name, " is ", bytes, ": give a number of bytes, or 0 for no limit"));
   }
   if (options.copied_sum_bytes < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("CompileOptions::copied_sum_bytes is ", options.copied_sum_bytes,
-                     ": give the bytes of the smallest sums that are exchanged by copies, or 0 to let the compiler choose"));
+    return absl::InvalidArgumentError(absl::StrCat("CompileOptions::copied_sum_bytes is ",
+                                                   options.copied_sum_bytes,
+                                                   ": give the bytes of the smallest sums that are exchanged "
+                                                   "by copies, or 0 to let the compiler choose"));
   }
   if (options.exchange_parts < 0) {
     return absl::InvalidArgumentError(

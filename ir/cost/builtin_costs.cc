@@ -138,31 +138,36 @@ std::vector<ContractionSample> HopperConvolutions() {
   return samples;
 }
 
-// First: sums of f32 over 4 H200 of one host, NVLink without multicast, NCCL 2: docs/benchmarks.md, bus bandwidth of
-// an all-reduce in a plan. Seconds = 2 (n - 1) / n bytes / bandwidth.
+// Exchanges between H200 of one host, NVLink without multicast.
 std::vector<ExchangeSample> HopperExchanges() {
   std::vector<ExchangeSample> samples;
+  // Sums of f32 over four, NCCL 2: docs/benchmarks.md, bus bandwidth of an all-reduce in a plan. Seconds = 2
+  // (n - 1) / n bytes / bandwidth.
   const std::pair<double, double> rows[] = {{1, 69.9}, {16, 227.8}, {64, 299.9}, {256, 336.6}};
   for (const auto& [mebi, gb] : rows) {
     samples.push_back({ExchangeKind::kAllReduce, 4, mebi * kMebi, 1.5 * mebi * kMebi / (gb * kGiga)});
   }
-  // Two H200 in a captured graph, NCCL 2.28.9, docs/performance-notes.md, "Exchanges beside other steps on two
-  // GPUs": the bytes that a rank sends, those combined by NCCL's all-reduce, the rest by Sinter's own writes.
+  // Two in a captured graph, NCCL 2.28.9, docs/performance-notes.md, "Exchanges beside other steps on two
+  // GPUs": MiB that a rank sends, and us. Sums of up to 1 MiB are Sinter's, larger ones NCCL's; a
+  // reduce_scatter has the time of NCCL's all_gather. In a plan each takes 2.2 us more: a gather of 1 MiB in
+  // all, 9.7 (docs/benchmarks.md, "On two H200s: figures of 2026-11-26").
+  constexpr double kInPlan = 2.2;
   const struct {
-    double mebi, combined_us, moved_us;
-  } sizes[] = {{1.0 / 64, 6.7, 5.6}, {1.0 / 16, 6.9, 5.8}, {0.25, 8.3, 6.4}, {1, 13.1, 9.0},
-               {4, 32.4, 25.4},      {16, 76.6, 59.4},     {64, 248.6, 190}};
-  for (const auto& [mebi, combined_us, moved_us] : sizes) {
+    double mebi, summed, scattered, moved;
+  } sizes[] = {{1.0 / 64, 6.2, 6.2, 5.6}, {1.0 / 16, 6.3, 6.3, 5.8}, {0.25, 6.9, 6.9, 6.4},
+               {1, 9.4, 16.0, 9.0},       {4, 32.4, 34.9, 25.4},     {16, 76.6, 88.9, 59.4},
+               {64, 248.6, 289, 190}};
+  for (const auto& [mebi, summed, scattered, moved] : sizes) {
     const double sent = mebi * kMebi;
-    samples.push_back({ExchangeKind::kAllReduce, 2, sent, combined_us * kMicro});
-    // Of the whole, a rank sends a half.
-    samples.push_back({ExchangeKind::kReduceScatter, 2, 2 * sent, combined_us * kMicro});
+    samples.push_back({ExchangeKind::kAllReduce, 2, sent, (summed + kInPlan) * kMicro});
+    // A rank sends a half of the whole.
+    samples.push_back({ExchangeKind::kReduceScatter, 2, 2 * sent, (scattered + kInPlan) * kMicro});
     for (const ExchangeKind kind : {ExchangeKind::kAllGather, ExchangeKind::kAllToAll}) {
-      samples.push_back({kind, 2, 2 * sent, moved_us * kMicro});
+      samples.push_back({kind, 2, 2 * sent, (moved + kInPlan) * kMicro});
     }
     for (const ExchangeKind kind :
          {ExchangeKind::kBroadcast, ExchangeKind::kSendRecv, ExchangeKind::kRingShift}) {
-      samples.push_back({kind, 2, sent, moved_us * kMicro});
+      samples.push_back({kind, 2, sent, (moved + kInPlan) * kMicro});
     }
   }
   return samples;

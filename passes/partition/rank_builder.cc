@@ -99,7 +99,7 @@ bool RankBuilder::isCopiedSum(mlir::Type element, int64_t bytes, ir::ReduceKind 
   };
   using enum cost::ExchangeKind;
   const double combined = seconds(is_scattered ? kReduceScatter : kAllReduce);
-  // What reads the sum reads the terms of the others too.
+  // Readers of the sum read the terms of the others too.
   const double copied = seconds(is_scattered ? kAllToAll : kRingShift) +
                         prices_.secondsOfReading(device_, static_cast<double>(bytes));
   return copied < combined;
@@ -193,10 +193,9 @@ Value RankBuilder::scatter(Value value, Sharding& now, size_t dim, size_t extent
   const Axes added = axes.drop_front(from.axes.size());
   const int64_t rows = sizeOf({from.size, llvm::SmallVector<StringAttr, 1>(axes)});
   const ir::ReduceKind kind = *now.combine;
-  const bool is_copied =
-      from.size % ir::CountParts(mesh_, axes) == 0 &&
-      isCopiedSum(ir::TypeOf(value).getElementType(), bytesOfRank(ir::TypeOf(value), now), kind,
-                  ir::CountParts(mesh_, added), /*is_scattered=*/true);
+  const bool is_copied = from.size % ir::CountParts(mesh_, axes) == 0 &&
+                         isCopiedSum(ir::TypeOf(value).getElementType(), bytesOfRank(ir::TypeOf(value), now),
+                                     kind, ir::CountParts(mesh_, added), /*is_scattered=*/true);
   llvm::erase_if(now.partial, [&](StringAttr axis) { return llvm::is_contained(added, axis); });
   return alongExtent(value, now, dim, extent, axes, loc, /*in_front=*/true, [&](Expr x, int64_t) {
     ir::GraphBuilder b(builder_, loc);

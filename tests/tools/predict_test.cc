@@ -105,7 +105,7 @@ TEST(PredictTest, HidesExchangesBehindStepsThatDoNotNeedThem) {
 exchanges
       2.0000 ms, of which 1.0000 ms (50.0 %) are hidden
 memory of a rank
-  gpu:0  6.00 MB: arena 4.00 MB, variables 2.00 MB, libraries about 1.00 kB
+  gpu:0  6.00 MB: arena 4.00 MB, variables 2.00 MB
 dearest steps, equal ones together
  steps          ms       %  what
      1      4.0000    44.4  kernel gradient, 100 blocks of 256; net.cc:1
@@ -260,6 +260,9 @@ TEST(PredictTest, TheGradientOfAttentionKeepsScores) {
   const absl::StatusOr<Plan> plan = made.Make();
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(tools::PredictMemory(plan->table(), 1000)[0].libraries, uint64_t{8} * 12 * 1024 * 1024 * 2);
+  EXPECT_EQ(tools::PredictMemory(plan->table(), 1e9)[0].libraries, uint64_t{1'000'000'000});
+  const Plan of_kernels = *Training().Make();
+  EXPECT_EQ(tools::PredictMemory(of_kernels.table(), 1e9)[0].libraries, 0u) << "no library computes a step";
 }
 
 TEST(PredictTest, ExchangesHaveTheNamesOfCollectives) {

@@ -50,6 +50,12 @@ uint64_t ScoreBytes(const fb::AttentionStep& step) {
   return std::min(kMostScoreBytes, examples * example);
 }
 
+// True if cuBLASLt or cuDNN computes the step on a GPU.
+bool IsOfLibrary(const fb::Step& step) {
+  return step.body_as_MatmulStep() != nullptr || step.body_as_ConvStep() != nullptr ||
+         step.body_as_AttentionStep() != nullptr;
+}
+
 bool ReadsConstants(const fb::Function& function, uint32_t device) {
   return std::ranges::any_of(OrEmpty(function.buffers()), [&](const fb::Buffer* b) {
     return b->space() == fb::Space::Constant && b->device() == device;
@@ -64,7 +70,7 @@ std::vector<PredictedMemory> PredictMemory(const fb::Plan& plan, double library_
     PredictedMemory& memory = devices[d];
     memory.device = DeviceOf(plan, d);
     const bool is_host = memory.device.is_host();
-    bool reads_constants = false;
+    bool reads_constants = false, has_library = false;
     for (const fb::Function* function : OrEmpty(plan.functions())) {
       memory.arena = std::max(memory.arena, Rounded(ArenaBytes(*function, d)));
       if (!is_host) memory.inputs = std::max(memory.inputs, Rounded(InputBytes(*function, d)));
@@ -72,6 +78,7 @@ std::vector<PredictedMemory> PredictMemory(const fb::Plan& plan, double library_
       for (const fb::Step* step : OrEmpty(function->steps())) {
         if (step->device() != d) continue;
         memory.workspaces = std::max(memory.workspaces, step->workspace_bytes());
+        has_library = has_library || (!is_host && IsOfLibrary(*step));
         const fb::AttentionStep* const attention = step->body_as_AttentionStep();
         if (attention != nullptr && attention->backward()) {
           memory.libraries = std::max(memory.libraries, ScoreBytes(*attention));
@@ -79,7 +86,7 @@ std::vector<PredictedMemory> PredictMemory(const fb::Plan& plan, double library_
       }
     }
     if (!is_host && reads_constants) memory.constants = Rounded(OrEmpty(plan.constants()).size());
-    if (!is_host) memory.libraries = std::max(memory.libraries, static_cast<uint64_t>(library_bytes));
+    if (has_library) memory.libraries = std::max(memory.libraries, static_cast<uint64_t>(library_bytes));
   }
   for (const fb::Variable* variable : OrEmpty(plan.variables())) {
     devices[variable->device()].variables += Rounded(variable->bytes());

@@ -28,8 +28,8 @@ struct PredictedMemory {
   uint64_t total() const { return variables + arena + inputs + constants + libraries; }
 };
 
-// The devices of rank 0. `library_bytes`: the least workspace of libraries on a device outside of main
-// memory.
+// The devices of rank 0. `library_bytes`: the least workspace of libraries on a device outside of main memory
+// that has a matmul, a convolution or attention.
 std::vector<PredictedMemory> PredictMemory(const fb::Plan& plan, double library_bytes);
 
 }  // namespace sinter::tools

@@ -7,15 +7,14 @@
 
 #define SINTER_KERNEL extern "C" __attribute__((global))
 #define SINTER_DEVICE static inline __attribute__((device))
-#define SINTER_SHARED __attribute__((shared))
 
 namespace sinter::kernels {
 namespace {
 
 using Word4 = uint32_t __attribute__((vector_size(16)));
 
-constexpr int kUnrolled = 8;           // Elements that a thread has under way.
-constexpr uint32_t kLooks = 256;       // Between two looks at `is_over`, which is in main memory.
+constexpr int kUnrolled = 8;      // Elements that a thread has under way.
+constexpr uint32_t kLooks = 256;  // Between two looks at `is_over`, which is in main memory.
 
 SINTER_DEVICE uint32_t Thread() { return __nvvm_read_ptx_sreg_tid_x(); }
 SINTER_DEVICE uint32_t Block() { return __nvvm_read_ptx_sreg_ctaid_x(); }
@@ -31,13 +30,15 @@ SINTER_DEVICE uint32_t Look(const uint32_t* from) {
   return value;
 }
 
-SINTER_DEVICE void Mark(const ExchangeParameters& p, uint32_t value) {
+template <typename Parameters>
+SINTER_DEVICE void Mark(const Parameters& p, uint32_t value) {
   if (p.mark == nullptr || Block() != 0 || Thread() != 0) return;
   asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(p.mark), "r"(value) : "memory");
 }
 
 // False if the exchanges are over.
-SINTER_DEVICE bool Meets(const ExchangeParameters& p, uint32_t meeting) {
+template <typename Parameters>
+SINTER_DEVICE bool Meets(const Parameters& p, uint32_t meeting) {
   bool is_over = false;
   __nvvm_bar0_or(0);
   if (Thread() < p.peers) {
@@ -81,16 +82,94 @@ SINTER_DEVICE void Copy(const ExchangeMove& move) {
   }
 }
 
+struct F32 {
+  float bits;
+};
+struct Bf16 {
+  uint16_t bits;
+};
+struct F16 {
+  uint16_t bits;
+};
+
+SINTER_DEVICE float Wide(F32 x) { return x.bits; }
+SINTER_DEVICE float Wide(Bf16 x) { return __builtin_bit_cast(float, uint32_t{x.bits} << 16); }
+SINTER_DEVICE float Wide(F16 x) {
+  float wide;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(x.bits));
+  return wide;
+}
+SINTER_DEVICE void Round(float x, F32& to) { to.bits = x; }
+SINTER_DEVICE void Round(float x, Bf16& to) { asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(to.bits) : "f"(x)); }
+SINTER_DEVICE void Round(float x, F16& to) { asm("cvt.rn.f16.f32 %0, %1;" : "=h"(to.bits) : "f"(x)); }
+
+template <typename T, uint32_t kCount>
+struct alignas(sizeof(T) * kCount) Unit {
+  T element[kCount];
+};
+
+// Adds a round's units of this thread.
+template <typename T, uint32_t kCount>
+SINTER_DEVICE bool AddRound(const SumParameters& p, uint32_t round) {
+  using One = Unit<T, kCount>;
+  float sums[kSumUnits][kCount];
+  uint32_t of[kSumUnits], at[kSumUnits];
+  const uint32_t begin = (round * Blocks() + Block()) * kSumUnits * kExchangeThreads + Thread();
+#pragma unroll
+  for (uint32_t k = 0; k < kSumUnits; ++k) {
+    // The tensors follow each other.
+    at[k] = begin + k * kExchangeThreads;
+    for (of[k] = 0; of[k] < p.sums && at[k] >= p.sum[of[k]].units; ++of[k]) at[k] -= p.sum[of[k]].units;
+  }
+  for (uint32_t rank = 0; rank < p.terms; ++rank) {
+    One terms[kSumUnits];
+#pragma unroll
+    for (uint32_t k = 0; k < kSumUnits; ++k) {
+      if (of[k] < p.sums) terms[k] = reinterpret_cast<const One*>(p.sum[of[k]].term[rank])[at[k]];
+    }
+#pragma unroll
+    for (uint32_t k = 0; k < kSumUnits; ++k) {
+#pragma unroll
+      for (uint32_t e = 0; e < kCount; ++e) {
+        const float term = Wide(terms[k].element[e]);
+        sums[k][e] = rank == 0 ? term : sums[k][e] + term;
+      }
+    }
+  }
+  if (!Meets(p, 1)) return false;
+#pragma unroll
+  for (uint32_t k = 0; k < kSumUnits; ++k) {
+    if (of[k] == p.sums) continue;
+    One sum;
+#pragma unroll
+    for (uint32_t e = 0; e < kCount; ++e) Round(sums[k][e] / p.divisor, sum.element[e]);
+    reinterpret_cast<One*>(p.sum[of[k]].to)[at[k]] = sum;
+  }
+  return true;
+}
+
+template <typename T>
+SINTER_DEVICE bool Add(const SumParameters& p) {
+  for (uint32_t round = 0; round < p.rounds; ++round) {
+    const bool has_added =
+        p.has_units_of_16 != 0 ? AddRound<T, 16 / sizeof(T)>(p, round) : AddRound<T, 1>(p, round);
+    if (!has_added) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
-SINTER_KERNEL __attribute__((launch_bounds(kExchangeThreads))) void sinter_exchange(const ExchangeParameters p) {
+SINTER_KERNEL __attribute__((launch_bounds(kExchangeThreads))) void sinter_exchange(
+    const ExchangeParameters p) {
   if (p.meets_before != 0) {
     Mark(p, p.peers == 0 ? 1 : 2 * p.peer[0].count[0] + 1);
     if (!Meets(p, 0)) return;
   }
   for (uint32_t i = 0; i < p.moves; ++i) {
     const ExchangeMove& move = p.move[i];
-    const uint64_t bits = reinterpret_cast<uint64_t>(move.from) | reinterpret_cast<uint64_t>(move.to) | move.bytes;
+    const uint64_t bits =
+        reinterpret_cast<uint64_t>(move.from) | reinterpret_cast<uint64_t>(move.to) | move.bytes;
     if (bits % sizeof(Word4) == 0) {
       Copy<Word4>(move);
     } else if (bits % sizeof(uint32_t) == 0) {
@@ -100,6 +179,17 @@ SINTER_KERNEL __attribute__((launch_bounds(kExchangeThreads))) void sinter_excha
     }
   }
   if (p.meets_after != 0 && Meets(p, 1)) Mark(p, 0);
+}
+
+SINTER_KERNEL __attribute__((launch_bounds(kExchangeThreads))) void sinter_exchange_sum(
+    const SumParameters p) {
+  Mark(p, p.peers == 0 ? 1 : 2 * p.peer[0].count[0] + 1);
+  if (!Meets(p, 0)) return;
+  bool has_added = false;
+  if (p.type == SumType::kF32) has_added = Add<F32>(p);
+  if (p.type == SumType::kBf16) has_added = Add<Bf16>(p);
+  if (p.type == SumType::kF16) has_added = Add<F16>(p);
+  if (has_added) Mark(p, 0);
 }
 
 }  // namespace sinter::kernels

@@ -1,13 +1,19 @@
-// The kernel of exchanges between GPUs that can access each other's memory: its parameters and its PTX.
+// The kernels of exchanges between GPUs that can access each other's memory: their parameters and their PTX.
 //
 //   cudaLibraryLoadData(&library, ExchangePtx(), ...);
 //   cudaLibraryGetKernel(&kernel, library, kExchangeKernel);
 //
-// Each GPU of an exchange launches it with the same grid. A block meets the same block of the other GPUs:
-// each tells the others that it has come, and waits for them. Then it writes its share of every move, which
-// may be into another GPU's memory, and meets them again: now all have what was sent to them. A launch may
-// also do a part of this, so that copy engines move elements in between. One with moves has kExchangeThreads
-// threads a block.
+// Each GPU of an exchange launches the kernel with the same grid. A block meets the same block of the other
+// GPUs: each tells the others that it has come, and waits for them.
+//
+// kExchangeKernel moves elements: after a meeting a block writes its share of every move, which may be into
+// another GPU's memory, and meets the others again: now all have what was sent to them. A launch may also do
+// a part of this, so that copy engines move elements in between. One with moves has kExchangeThreads threads
+// a block.
+//
+// kSumKernel adds the terms of all ranks, in the order of the ranks. After a meeting it reads kSumUnits units
+// of each thread from every rank, in as many rounds as are needed. A meeting ends each: now all have read, so
+// that a result may have the place of a term. It has kExchangeThreads threads a block.
 //
 // Contract: constant data without dependencies. runtime/cuda/peer/peer_exchanges.h launches the kernel.
 #ifndef SINTER_KERNELS_CUDA_EXCHANGE_EXCHANGE_KERNEL_H_
@@ -18,8 +24,9 @@
 namespace sinter::kernels {
 
 inline constexpr char kExchangeKernel[] = "sinter_exchange";
+inline constexpr char kSumKernel[] = "sinter_exchange_sum";
 inline constexpr uint32_t kExchangeThreads = 512;
-inline constexpr uint32_t kMostExchangeBlocks = 8;
+inline constexpr uint32_t kMostExchangeBlocks = 16;
 inline constexpr uint32_t kMostExchangePeers = 15;
 inline constexpr uint32_t kMostExchangeMoves = 144;
 
@@ -47,7 +54,30 @@ struct ExchangeParameters {
   ExchangeMove move[kMostExchangeMoves];
 };
 
-// Returns the PTX of the kernel, for sm_80 and later. Ends with a zero.
+enum class SumType : uint32_t { kF32, kBf16, kF16 };
+// A unit is 16 bytes if all addresses and sizes are multiples of that, else one element.
+inline constexpr uint32_t kSumUnits = 4;
+inline constexpr uint32_t kMostSums = 8;
+
+struct ExchangeSum {
+  const unsigned char* term[kMostExchangePeers + 1];  // By rank.
+  unsigned char* to;
+  uint32_t units;
+};
+
+// f32 sums are f32; bf16 and f16 are added as f32 and rounded once.
+struct SumParameters {
+  const uint32_t* is_over;  // As in ExchangeParameters.
+  uint32_t* mark;
+  uint32_t peers, terms, sums, rounds;
+  SumType type;
+  uint32_t has_units_of_16;  // 0: a unit is one element.
+  float divisor;             // Divides the sum: the number of ranks for a mean, else 1.
+  ExchangePeer peer[kMostExchangePeers];
+  ExchangeSum sum[kMostSums];
+};
+
+// Returns the PTX of the kernels, for sm_80 and later. Ends with a zero.
 const char* ExchangePtx();
 
 }  // namespace sinter::kernels

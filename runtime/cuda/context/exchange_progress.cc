@@ -43,6 +43,13 @@ void ExchangeProgress::Clear() {
   for (size_t i = 0; i < marked(); ++i) std::atomic_ref(marks_[i]).store(0, std::memory_order_relaxed);
 }
 
+absl::Status ExchangeProgress::TooLate(const Exchange& exchange) const {
+  return absl::UnavailableError(absl::StrCat(
+      exchange.name, " has not ended for ", exchange.patience.count(),
+      " ms: another member does not come, or is slower than SessionOptions::exchange_patience or ",
+      kExchangePatienceVariable, " allows"));
+}
+
 const ExchangeProgress::Exchange* ExchangeProgress::under_way() const {
   const Exchange* latest = nullptr;
   for (size_t i = 0; i < marked(); ++i) {
@@ -71,10 +78,7 @@ absl::Status ExchangeDeadline::Check() {
   const auto waited = waited_->At(now);
   const ExchangeProgress::Exchange* const exchange = progress_.under_way();
   if (exchange == nullptr || waited <= exchange->patience) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat(
-      exchange->name, " has not ended for ", exchange->patience.count(),
-      " ms: another member does not come, or is slower than SessionOptions::exchange_patience or ",
-      kExchangePatienceVariable, " allows"));
+  return progress_.TooLate(*exchange);
 }
 
 }  // namespace sinter

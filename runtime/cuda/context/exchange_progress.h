@@ -5,7 +5,7 @@
 //                                         .patience = patience});
 //   SINTER_RETURN_IF_ERROR(progress.Begin(number, stream));        // Before the exchange, also in a capture.
 //   SINTER_RETURN_IF_ERROR(progress.End(stream));                  // After the last one of a launch.
-//   *progress.mark(number) = 1;                    // Or the exchange itself does this, and 0 when it has ended.
+//   *progress.mark(number) = 1;               // Or the exchange itself does this, and 0 when it has ended.
 //   ExchangeDeadline deadline(progress);
 //   SINTER_RETURN_IF_ERROR(deadline.Check());                      // Now and then, while waiting.
 //
@@ -59,6 +59,10 @@ class ExchangeProgress {
   uint32_t* mark(uint32_t number) const { return number < kMost ? marks_ + number : nullptr; }
   // Marks the end of all, after a wait for the GPU.
   void Clear();
+
+  // The error of an exchange that has not ended in its time.
+  absl::Status TooLate(const Exchange& exchange) const;
+  absl::Status TooLate(uint32_t number) const { return TooLate(exchanges_[number]); }
 
   // Null if none is under way.
   const Exchange* under_way() const;

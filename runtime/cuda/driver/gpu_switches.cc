@@ -9,8 +9,8 @@
 namespace sinter {
 namespace {
 
-// Returns true if the variable is unset, empty or `yes`, and false if it is `no`. For any other value, returns
-// an error that ends with `expected`.
+// Returns true if the variable is unset, empty or `yes`, and false if it is `no`. For any other value,
+// returns an error that ends with `expected`.
 absl::StatusOr<bool> IsOn(const char* variable, const char* yes, const char* no, const char* expected) {
   const std::string text = Environment(variable);
   if (text.empty() || text == yes) return true;

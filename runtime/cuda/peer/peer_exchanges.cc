@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "sinter/runtime/cuda/driver/cuda_devices.h"
 #include "sinter/runtime/cuda/driver/cuda_handles.h"
 #include "sinter/runtime/cuda/driver/cuda_memory.h"
@@ -18,6 +17,7 @@ namespace {
 using kernels::ExchangeParameters;
 using kernels::kMostExchangeBlocks;
 using kernels::kMostExchangeMoves;
+using kernels::SumParameters;
 
 // A kernel is quicker for fewer bytes: on two H200s it takes 9 us for 1 MiB where a copy engine takes 19, and
 // 197 us for 64 MiB where the copy engine takes 190.
@@ -27,8 +27,22 @@ constexpr size_t kBytesOfBlock = size_t{32} << 10;
 constexpr size_t kLeastEngineBytes = size_t{256} << 10;
 constexpr uint32_t kWarp = 32;
 
+constexpr uint32_t kMostMovingBlocks = 8;
+constexpr size_t kBytesOfUnit = 16;
+
 // How often the members have come, for each meeting of each block.
 constexpr size_t kNumbers = size_t{2} * kMostExchangeBlocks;
+
+template <typename Parameters>
+absl::Status Start(const void* kernel, const Parameters& parameters, uint32_t blocks, uint32_t threads,
+                   cudaStream_t stream) {
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(blocks);
+  config.blockDim = dim3(threads);
+  config.stream = stream;
+  void* arguments[] = {const_cast<Parameters*>(&parameters)};
+  return CudaStatus(cudaLaunchKernelExC(&config, kernel, arguments), "start an exchange");
+}
 
 }  // namespace
 
@@ -58,10 +72,13 @@ absl::Status PeerExchanges::Load() {
   SINTER_RETURN_IF_ERROR(CudaStatus(
       cudaLibraryLoadData(&library_, kernels::ExchangePtx(), nullptr, nullptr, 0, nullptr, nullptr, 0),
       "load the kernel of exchanges"));
-  cudaKernel_t kernel = nullptr;
-  SINTER_RETURN_IF_ERROR(CudaStatus(cudaLibraryGetKernel(&kernel, library_, kernels::kExchangeKernel),
-                                    "find the kernel of exchanges"));
-  kernel_ = reinterpret_cast<const void*>(kernel);
+  for (const auto& [name, found] :
+       {std::pair(kernels::kExchangeKernel, &kernel_), std::pair(kernels::kSumKernel, &sum_kernel_)}) {
+    cudaKernel_t kernel = nullptr;
+    SINTER_RETURN_IF_ERROR(
+        CudaStatus(cudaLibraryGetKernel(&kernel, library_, name), "find a kernel of exchanges"));
+    *found = reinterpret_cast<const void*>(kernel);
+  }
   for (const PlanGpu& gpu : gpus_) {
     const CudaDeviceScope on(gpu.gpu);
     SINTER_RETURN_IF_ERROR(on.status());
@@ -75,6 +92,8 @@ absl::Status PeerExchanges::Load() {
     // The driver loads a kernel at its first launch, and may wait for other work then: an exchange would wait
     // for itself.
     SINTER_RETURN_IF_ERROR(Launch({}, 1, kWarp, stream.get()));
+    const SumParameters none = {};
+    SINTER_RETURN_IF_ERROR(Start(sum_kernel_, none, 1, kWarp, stream.get()));
     SINTER_RETURN_IF_ERROR(CudaStatus(cudaStreamSynchronize(stream.get()), "load the kernel of exchanges"));
   }
   return absl::OkStatus();
@@ -104,38 +123,44 @@ bool PeerExchanges::Has(const std::vector<uint32_t>& group) const {
   return std::ranges::all_of(group, [&](uint32_t device) { return PositionOf(device) < gpus_.size(); });
 }
 
-absl::StatusOr<std::shared_ptr<const PeerExchanges::Outputs>> PeerExchanges::Meet(
+absl::StatusOr<std::shared_ptr<const PeerExchanges::Addresses>> PeerExchanges::Meet(
     const Place& place, uint32_t rank, uint32_t ranks, std::vector<std::byte*> own,
     std::chrono::milliseconds patience) {
   std::unique_lock lock(mutex_);
   Meeting& meeting = meetings_[place];
-  if (meeting.come == 0) meeting.outputs = std::make_shared<Outputs>(ranks);
+  if (meeting.come == 0) meeting.addresses = std::make_shared<Addresses>(ranks);
   // The next exchange at this place has a list of its own.
-  const std::shared_ptr<Outputs> outputs = meeting.outputs;
-  (*outputs)[rank] = std::move(own);
+  const std::shared_ptr<Addresses> addresses = meeting.addresses;
+  (*addresses)[rank] = std::move(own);
   if (++meeting.come == ranks) {
     meeting = {};
     changed_.notify_all();
   }
-  const auto is_over = [&] { return !reason_.ok() || meetings_[place].outputs != outputs; };
+  const auto is_over = [&] { return !reason_.ok() || meetings_[place].addresses != addresses; };
   if (patience.count() == 0) {
     changed_.wait(lock, is_over);
   } else if (!changed_.wait_for(lock, patience, is_over)) {
-    return absl::UnavailableError(
-        absl::StrCat("another GPU of this process has not come for ", patience.count(), " ms"));
+    return nullptr;
   }
   SINTER_RETURN_IF_ERROR(reason_);
-  return outputs;
+  return addresses;
 }
 
 absl::Status PeerExchanges::Launch(const ExchangeParameters& parameters, uint32_t blocks, uint32_t threads,
                                    cudaStream_t stream) const {
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(blocks);
-  config.blockDim = dim3(threads);
-  config.stream = stream;
-  void* arguments[] = {const_cast<ExchangeParameters*>(&parameters)};
-  return CudaStatus(cudaLaunchKernelExC(&config, kernel_, arguments), "start an exchange");
+  return Start(kernel_, parameters, blocks, threads, stream);
+}
+
+uint32_t PeerExchanges::SetPeers(uint32_t device, const std::vector<uint32_t>& others,
+                                 kernels::ExchangePeer* peers) const {
+  const size_t self = PositionOf(device);
+  for (size_t i = 0; i < others.size(); ++i) {
+    const size_t other = PositionOf(others[i]);
+    peers[i] = {.there = NumbersOf(other, self, false),
+                .here = NumbersOf(self, other, false),
+                .count = NumbersOf(self, other, true)};
+  }
+  return static_cast<uint32_t>(others.size());
 }
 
 PeerExchanges::Way PeerExchanges::WayOf(const std::vector<std::vector<size_t>>& sends) {
@@ -151,22 +176,16 @@ PeerExchanges::Way PeerExchanges::WayOf(const std::vector<std::vector<size_t>>& 
   };
   way.has_engines = bytes_of_kernel() > kMostKernelBytes;
   if (way.has_engines) way.least_of_engines = kLeastEngineBytes;
-  const size_t blocks = std::clamp<size_t>(bytes_of_kernel() / kBytesOfBlock, 1, kMostExchangeBlocks);
+  const size_t blocks = std::clamp<size_t>(bytes_of_kernel() / kBytesOfBlock, 1, kMostMovingBlocks);
   way.blocks = static_cast<uint32_t>(blocks);
   return way;
 }
 
 absl::Status PeerExchanges::Give(const Part& part, cudaStream_t stream) const {
-  const size_t self = PositionOf(part.device);
   ExchangeParameters parameters = {};
   parameters.is_over = is_over_.data;
   parameters.mark = part.mark;
-  for (const uint32_t device : part.others) {
-    const size_t other = PositionOf(device);
-    parameters.peer[parameters.peers++] = {.there = NumbersOf(other, self, false),
-                                           .here = NumbersOf(self, other, false),
-                                           .count = NumbersOf(self, other, true)};
-  }
+  parameters.peers = SetPeers(part.device, part.others, parameters.peer);
   parameters.meets_before = 1;
   if (part.way.has_engines) {
     SINTER_RETURN_IF_ERROR(Launch(parameters, 1, kWarp, stream));
@@ -189,7 +208,36 @@ absl::Status PeerExchanges::Give(const Part& part, cudaStream_t stream) const {
                                            .bytes = send.bytes};
   }
   parameters.meets_after = 1;
-  return Launch(parameters, part.way.blocks, parameters.moves > 0 ? kernels::kExchangeThreads : kWarp, stream);
+  return Launch(parameters, part.way.blocks, parameters.moves > 0 ? kernels::kExchangeThreads : kWarp,
+                stream);
+}
+
+absl::Status PeerExchanges::GiveSum(const SumPart& part, cudaStream_t stream) const {
+  const size_t element = part.type == kernels::SumType::kF32 ? 4 : 2;
+  const size_t unit = part.is_aligned ? kBytesOfUnit : element;
+  SumParameters parameters = {};
+  parameters.is_over = is_over_.data;
+  parameters.mark = part.mark;
+  parameters.peers = SetPeers(part.device, part.others, parameters.peer);
+  parameters.terms = static_cast<uint32_t>(part.others.size()) + 1;
+  parameters.type = part.type;
+  parameters.has_units_of_16 = part.is_aligned ? 1 : 0;
+  parameters.divisor = part.is_mean ? static_cast<float>(parameters.terms) : 1.0f;
+  for (const Sum& sum : part.sums) {
+    kernels::ExchangeSum& made = parameters.sum[parameters.sums++];
+    for (size_t rank = 0; rank < sum.terms.size(); ++rank) {
+      made.term[rank] = reinterpret_cast<const unsigned char*>(sum.terms[rank]);
+    }
+    made.to = reinterpret_cast<unsigned char*>(sum.to);
+    made.units = static_cast<uint32_t>(sum.elements * element / unit);
+  }
+  const size_t units = part.most_elements * element / unit;
+  constexpr size_t kUnitsOfBlock = size_t{kernels::kSumUnits} * kernels::kExchangeThreads;
+  const size_t blocks =
+      std::clamp<size_t>((units + kUnitsOfBlock - 1) / kUnitsOfBlock, 1, kMostExchangeBlocks);
+  const size_t of_round = kUnitsOfBlock * blocks;
+  parameters.rounds = static_cast<uint32_t>((units + of_round - 1) / of_round);
+  return Start(sum_kernel_, parameters, static_cast<uint32_t>(blocks), kernels::kExchangeThreads, stream);
 }
 
 void PeerExchanges::Abort(const absl::Status& reason) {

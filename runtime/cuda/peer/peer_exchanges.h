@@ -12,8 +12,10 @@
 // each other, so a captured graph contains the waits. All members give their exchanges to one stream each, in
 // the same order.
 //
-// A GPU never reads from another one's memory: in captured graphs on two H200s (driver 580), copy engines that
-// read while both GPUs computed stopped now and then, and never when they wrote.
+// Copy engines never read from another GPU's memory: in captured graphs on two H200s (driver 580), those that
+// read stopped now and then, and those that wrote never.
+//
+// A kernel also adds the terms of all ranks, if there are few bytes: it reads those of the others.
 //
 // Thread-safe: each GPU has a thread of its own.
 #ifndef SINTER_RUNTIME_CUDA_PEER_PEER_EXCHANGES_H_
@@ -53,14 +55,14 @@ class PeerExchanges {
 
   // An exchange of a plan: its function, the first step of its channel, and its first member.
   using Place = std::tuple<uint32_t, uint32_t, uint32_t>;
-  // The addresses of the members' outputs, by rank.
-  using Outputs = std::vector<std::vector<std::byte*>>;
+  // Addresses in the memory of each member, by rank.
+  using Addresses = std::vector<std::vector<std::byte*>>;
 
-  // Gives the addresses of this member's outputs, and returns those of all `ranks` members when the last one
-  // has come. Unavailable if that takes longer than `patience` (0: no limit). After Abort: its reason.
-  absl::StatusOr<std::shared_ptr<const Outputs>> Meet(const Place& place, uint32_t rank, uint32_t ranks,
-                                                      std::vector<std::byte*> own,
-                                                      std::chrono::milliseconds patience);
+  // Gives addresses of this member, and returns those of all `ranks` members when the last one has come. Null
+  // if that takes longer than `patience` (0: no limit). After Abort: its reason.
+  absl::StatusOr<std::shared_ptr<const Addresses>> Meet(const Place& place, uint32_t rank, uint32_t ranks,
+                                                        std::vector<std::byte*> own,
+                                                        std::chrono::milliseconds patience);
 
   // Bytes of this device that go to the memory of any device.
   struct Send {
@@ -71,12 +73,12 @@ class PeerExchanges {
   // How an exchange moves its bytes, the same for all members.
   struct Way {
     size_t least_of_engines;  // Copy engines make the sends of at least so many bytes.
-    uint32_t blocks;          // Of the kernel that makes the others.
-    bool has_engines;         // Of any member.
+    uint32_t blocks;          // Size of the kernel that makes the others.
+    bool has_engines;         // True if copy engines make a send of any member.
   };
   // Returns the way for the bytes of each send to another device, by member.
   static Way WayOf(const std::vector<std::vector<size_t>>& sends);
-  // What a device does in an exchange.
+  // The part of a device in an exchange.
   struct Part {
     uint32_t device;
     std::vector<uint32_t> others;  // Devices of the plan that send to this one or receive from it.
@@ -88,19 +90,44 @@ class PeerExchanges {
   // received and sent everything.
   absl::Status Give(const Part& part, cudaStream_t stream) const;
 
+  // The largest sums that a kernel adds, in bytes of a rank's result, and the most tensors of one exchange.
+  static constexpr int64_t kMostSumBytes = int64_t{1} << 20;
+  static constexpr size_t kMostSums = kernels::kMostSums;
+  // A tensor that a device adds up: the terms of all ranks, in their order. The result may have the place of
+  // this device's term.
+  struct Sum {
+    std::vector<const std::byte*> terms;
+    std::byte* to;
+    size_t elements;
+  };
+  struct SumPart {
+    uint32_t device;
+    std::vector<uint32_t> others;
+    kernels::SumType type;
+    bool is_mean;
+    std::vector<Sum> sums;
+    size_t most_elements;  // In all tensors together, of any member.
+    bool is_aligned;       // All addresses and sizes of all members are multiples of 16 bytes.
+    uint32_t* mark = nullptr;
+  };
+  // As Give: the results are there when the stream has done it, and the terms have been read.
+  absl::Status GiveSum(const SumPart& part, cudaStream_t stream) const;
+
   // Ends all waits. The values of exchanges under way are arbitrary. Only the first reason is kept.
   void Abort(const absl::Status& reason);
 
  private:
   struct Meeting {
     uint32_t come = 0;
-    std::shared_ptr<Outputs> outputs;  // Addresses from those who have come.
+    std::shared_ptr<Addresses> addresses;  // Those of the members who have come.
   };
 
   explicit PeerExchanges(const std::vector<PlanGpu>& gpus) : gpus_(gpus) {}
   absl::Status Load();
   absl::Status Launch(const kernels::ExchangeParameters& parameters, uint32_t blocks, uint32_t threads,
                       cudaStream_t stream) const;
+  // The others as the kernels see them. Returns their number.
+  uint32_t SetPeers(uint32_t device, const std::vector<uint32_t>& others, kernels::ExchangePeer* peers) const;
   size_t PositionOf(uint32_t device) const;
   // The numbers that `of` has for `other`: how often the other has come, or if `is_own`, itself.
   uint32_t* NumbersOf(size_t of, size_t other, bool is_own) const;
@@ -109,6 +136,7 @@ class PeerExchanges {
   const std::vector<PlanGpu> gpus_;
   cudaLibrary_t library_ = nullptr;
   const void* kernel_ = nullptr;
+  const void* sum_kernel_ = nullptr;
   struct Numbers {
     std::unique_ptr<DeviceMemory> memory;
     uint32_t* data = nullptr;

@@ -3,6 +3,7 @@
 //
 // On a GPU that computes alone (CudaContext::is_alone) the step copies the rank's own values instead.
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -69,6 +70,10 @@ class NcclStep : public CudaExchangeStep {
   const std::vector<NcclCall> calls_;
 };
 
+// Factor on the patience of a member that waits for the others to come. One that stays away may itself wait
+// for an exchange, and its error, which says more, should come first.
+constexpr int kPatienceOfMeetings = 2;
+
 // A collective that only moves elements between GPUs of this process.
 class PeerStep : public CudaExchangeStep {
  public:
@@ -102,7 +107,9 @@ class PeerStep : public CudaExchangeStep {
     PeerExchanges& peers = *context().peers();
     std::vector<std::byte*> own;
     for (size_t i = 0; i < outputs_; ++i) own.push_back(static_cast<std::byte*>(args.buffers[inputs_ + i]));
-    SINTER_ASSIGN_OR_RETURN(const auto outputs, peers.Meet(place_, rank_, ranks_, std::move(own), patience()));
+    SINTER_ASSIGN_OR_RETURN(const auto outputs, peers.Meet(place_, rank_, ranks_, std::move(own),
+                                                           kPatienceOfMeetings * patience()));
+    if (outputs == nullptr) return TooLate();
     part_.mark = mark();
     part_.sends.clear();
     for (const CollectiveMove& move : sends_) {
@@ -120,6 +127,94 @@ class PeerStep : public CudaExchangeStep {
   const size_t element_bytes_;
   std::vector<CollectiveMove> sends_;
   PeerExchanges::Part part_;
+};
+
+absl::StatusOr<kernels::SumType> SumTypeOf(DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return kernels::SumType::kF32;
+    case DType::kBf16:
+      return kernels::SumType::kBf16;
+    case DType::kF16:
+      return kernels::SumType::kF16;
+    default:
+      return absl::UnimplementedError("the kernel of sums does not add this type");
+  }
+}
+
+// A small sum or mean by a kernel that reads the terms of the other GPUs of this process.
+class PeerSumStep : public CudaExchangeStep {
+ public:
+  PeerSumStep(const CudaContext& context, const PeerExchanges::Place& place,
+              const CollectiveLayout& collective, uint32_t rank, size_t inputs)
+      : CudaExchangeStep(context, std::string(CollectiveName(collective.kind))),
+        place_(place),
+        rank_(rank),
+        inputs_(inputs),
+        is_scattered_(collective.kind == fb::CollectiveKind::ReduceScatter),
+        tensors_(is_scattered_ ? 1 : collective.starts.size() - 1),
+        starts_(collective.starts),
+        group_(collective.group),
+        element_bytes_(static_cast<size_t>(SizeOf(collective.dtype))) {
+    part_.device = group_[rank];
+    std::ranges::remove_copy(group_, std::back_inserter(part_.others), group_[rank]);
+    part_.type = *SumTypeOf(collective.dtype);
+    part_.is_mean = collective.combine == fb::ReduceOp::Mean;
+    part_.most_elements = static_cast<size_t>(collective.elements());
+    if (!is_scattered_) return;
+    part_.most_elements = 0;
+    for (size_t r = 0; r < group_.size(); ++r) part_.most_elements = std::max(part_.most_elements, Count(r));
+  }
+
+ private:
+  bool MarksItself() const override { return true; }
+  size_t Count(size_t i) const { return static_cast<size_t>(starts_[i + 1] - starts_[i]); }
+  size_t Offset(size_t part) const { return static_cast<size_t>(starts_[part]) * element_bytes_; }
+
+  absl::Status Give(const StepArgs& args) override {
+    // The inputs, then the outputs.
+    std::vector<std::byte*> own;
+    for (const size_t first : {size_t{0}, inputs_}) {
+      for (size_t i = 0; i < tensors_; ++i) own.push_back(static_cast<std::byte*>(args.buffers[first + i]));
+    }
+    SINTER_ASSIGN_OR_RETURN(const auto all,
+                            context().peers()->Meet(place_, rank_, static_cast<uint32_t>(group_.size()),
+                                                    std::move(own), kPatienceOfMeetings * patience()));
+    if (all == nullptr) return TooLate();
+    part_.mark = mark();
+    part_.sums.clear();
+    for (size_t i = 0; i < tensors_; ++i) {
+      PeerExchanges::Sum sum = {.terms = {},
+                                .to = static_cast<std::byte*>(args.buffers[inputs_ + i]),
+                                .elements = Count(is_scattered_ ? rank_ : i)};
+      for (const std::vector<std::byte*>& member : *all) {
+        sum.terms.push_back(member[i] + (is_scattered_ ? Offset(rank_) : 0));
+      }
+      part_.sums.push_back(std::move(sum));
+    }
+    part_.is_aligned = IsAligned(*all);
+    return context().peers()->GiveSum(part_, context().collective_stream());
+  }
+
+  // The same for all members.
+  bool IsAligned(const PeerExchanges::Addresses& all) const {
+    uintptr_t bits = 0;
+    for (const std::vector<std::byte*>& member : all) {
+      for (const std::byte* address : member) bits |= reinterpret_cast<uintptr_t>(address);
+    }
+    for (size_t i = 0; i + 1 < starts_.size(); ++i) bits |= Count(i) * element_bytes_;
+    return bits % 16 == 0;
+  }
+
+  const PeerExchanges::Place place_;
+  const uint32_t rank_;
+  const size_t inputs_;
+  const bool is_scattered_;
+  const size_t tensors_;
+  const std::vector<int64_t> starts_;
+  const std::vector<uint32_t> group_;
+  const size_t element_bytes_;
+  PeerExchanges::SumPart part_;
 };
 
 // A collective on a GPU that computes alone: puts its own values in the places of all members, so that later
@@ -174,6 +269,19 @@ bool GoesByPeers(const CudaContext& context, const CollectiveLayout& collective)
          context.peers()->Has(collective.group);
 }
 
+// The same for a small sum. Each GPU reads all terms, so many bytes are quicker by NCCL.
+bool IsPeerSum(const CudaContext& context, const CollectiveLayout& collective) {
+  using Kind = fb::CollectiveKind;
+  const bool adds = collective.combine == fb::ReduceOp::Sum || collective.combine == fb::ReduceOp::Mean;
+  return context.peers() != nullptr && collective.traits().combines && adds && collective.size() > 1 &&
+         (collective.kind == Kind::AllReduce || collective.kind == Kind::ReduceScatter) &&
+         SumTypeOf(collective.dtype).ok() &&
+         collective.elements() * SizeOf(collective.dtype) <= PeerExchanges::kMostSumBytes &&
+         (collective.kind == Kind::ReduceScatter ||
+          collective.starts.size() <= PeerExchanges::kMostSums + 1) &&
+         context.peers()->Has(collective.group);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Step>> MakeCudaCollectiveStep(CudaContext& context, const fb::Plan& plan,
@@ -196,9 +304,11 @@ absl::StatusOr<std::unique_ptr<Step>> MakeCudaCollectiveStep(CudaContext& contex
   SINTER_ASSIGN_OR_RETURN(NcclCommunicator * communicator,
                           context.communicators()->Find(collective.group, step.device()));
   std::unique_ptr<CudaExchangeStep> made;
-  if (GoesByPeers(context, collective)) {
-    const PeerExchanges::Place exchange = {place.function_index, BeginOfChannel(*place.function, place.index),
-                                           collective.group.front()};
+  const PeerExchanges::Place exchange = {place.function_index, BeginOfChannel(*place.function, place.index),
+                                         collective.group.front()};
+  if (IsPeerSum(context, collective)) {
+    made = std::make_unique<PeerSumStep>(context, exchange, collective, rank, inputs);
+  } else if (GoesByPeers(context, collective)) {
     made = std::make_unique<PeerStep>(context, exchange, collective, rank, inputs, outputs);
   } else {
     made = std::make_unique<NcclStep>(context, *communicator, std::string(CollectiveName(collective.kind)),

@@ -10,8 +10,8 @@
 // waits for the whole GPU would also wait for another member.
 //
 // If exchanges have a time limit, each has a mark (exchange_progress.h), which precedes an exchange that does
-// not set it itself. The mark that ends these comes at the end of the capture, after all kernels: a kernel that
-// starts early must follow kernels alone.
+// not set it itself. The mark that ends these comes at the end of the capture, after all kernels: a kernel
+// that starts early must follow kernels alone.
 #ifndef SINTER_RUNTIME_CUDA_STEPS_EXCHANGE_STEP_H_
 #define SINTER_RUNTIME_CUDA_STEPS_EXCHANGE_STEP_H_
 
@@ -63,6 +63,8 @@ class CudaExchangeStep : public Step {
   const std::string& operation() const { return operation_; }
   // The longest time that the exchange may take; 0: no limit.
   std::chrono::milliseconds patience() const { return patience_; }
+  // The error after this time. Only if there is a limit.
+  absl::Status TooLate() const { return context_.progress()->TooLate(*number_); }
 
  private:
   const CudaContext& context_;

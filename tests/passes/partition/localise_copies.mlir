@@ -1,5 +1,6 @@
 // RUN: sinter-opt %s --split-input-file --sinter-cut-variables="axis=data terms" --sinter-shard=axes=data --sinter-localise="copied-sum-bytes=16" --canonicalize --cse --mlir-print-local-scope | FileCheck %s
 // RUN: sinter-opt %s --split-input-file --sinter-cut-variables="axis=data terms" --sinter-shard=axes=data --sinter-localise="copied-sum-bytes=33" --canonicalize --cse --mlir-print-local-scope | FileCheck %s --check-prefix=LARGER
+// RUN: sinter-opt %s --split-input-file --sinter-cut-variables="axis=data terms" --sinter-shard=axes=data --sinter-localise --canonicalize --cse --mlir-print-local-scope | FileCheck %s --check-prefix=COST
 
 // Two ranks send each other their terms, and add both.
 // CHECK-LABEL: func.func @two
@@ -53,5 +54,33 @@ module attributes {sinter.mesh = #sinter.mesh<data 2>} {
     %s = sinter.sum %e [0, 1] : tensor<6x3xf32> -> tensor<f32>
     %w1 = sinter.sub %w, %g : tensor<4x3xf32>
     return %s, %w1 : tensor<f32>, tensor<4x3xf32>
+  }
+}
+
+// -----
+
+// Without a size, GPUs do so where the predicted times say that it is faster: not for a small sum. CPUs never
+// do.
+// COST-LABEL: func.func @large
+// COST: sinter.ring_shift {{.*}}tensor<4000000xf32>
+// COST-NOT: sinter.all_reduce
+// COST-LABEL: func.func @small
+// COST: sinter.all_reduce sum
+// COST-NOT: sinter.ring_shift
+// COST-LABEL: func.func @on_cpus
+// COST: sinter.all_reduce sum
+// COST-NOT: sinter.ring_shift
+module attributes {sinter.mesh = #sinter.mesh<data 2>} {
+  func.func @large(%x: tensor<8x4000000xf32> {sinter.input = "x", sinter.device = #sinter.device<gpu, 0>}) -> (tensor<4000000xf32> {sinter.output = "y"}) {
+    %s = sinter.sum %x [0] {sinter.device = #sinter.device<gpu, 0>} : tensor<8x4000000xf32> -> tensor<4000000xf32>
+    return %s : tensor<4000000xf32>
+  }
+  func.func @small(%x: tensor<8x4000xf32> {sinter.input = "x", sinter.device = #sinter.device<gpu, 0>}) -> (tensor<4000xf32> {sinter.output = "y"}) {
+    %s = sinter.sum %x [0] {sinter.device = #sinter.device<gpu, 0>} : tensor<8x4000xf32> -> tensor<4000xf32>
+    return %s : tensor<4000xf32>
+  }
+  func.func @on_cpus(%x: tensor<8x4000000xf32> {sinter.input = "x"}) -> (tensor<4000000xf32> {sinter.output = "y"}) {
+    %s = sinter.sum %x [0] : tensor<8x4000000xf32> -> tensor<4000000xf32>
+    return %s : tensor<4000000xf32>
   }
 }

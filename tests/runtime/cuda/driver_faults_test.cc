@@ -19,7 +19,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sinter/kernels/cuda/exchange/exchange_kernel.h"
-#include "sinter/runtime/cuda/context/exchange_progress.h"
 #include "sinter/runtime/cuda/cuda_runtime.h"
 #include "sinter/runtime/cuda/driver/cuda_memory.h"
 #include "sinter/runtime/plan/collective.h"
@@ -200,7 +199,10 @@ class NcclFaultsTest : public DriverFaultsTest {
  protected:
   void SetUp() override {
     if (NumCudaDevices() < 2) GTEST_SKIP() << "there is one GPU";
+    // With direct access, the GPUs would exchange without NCCL.
+    setenv("SINTER_DISABLE_P2P", "1", 1);
   }
+  void TearDown() override { unsetenv("SINTER_DISABLE_P2P"); }
 
   static absl::StatusOr<std::string> Exchange() {
     SINTER_ASSIGN_OR_RETURN(const auto first, MakePool(0));
@@ -253,8 +255,10 @@ TEST_F(NcclFaultsTest, AnExchangeThatAMemberNeverJoinsHasADeadline) {
   if (!UsesSoftwareGpu()) GTEST_SKIP() << "real GPUs cannot be made to stay away";
   constexpr std::chrono::milliseconds kPatience(1000);
   TestPlan plan = TrainingPlan({Device::Gpu(0), Device::Gpu(1)}, 256, /*with_copy=*/false);
-  for (const int runs_before : {0, 3}) {
+  for (const auto& [no_direct_access, runs_before] :
+       {std::pair("1", 0), std::pair("1", 3), std::pair("0", 0), std::pair("0", 3)}) {
     SCOPED_TRACE(runs_before);
+    setenv("SINTER_DISABLE_P2P", no_direct_access, 1);
     absl::StatusOr<Session> session = MakeDriverSession(plan, {}, kPatience);
     ASSERT_TRUE(session.ok()) << session.status();
     for (int run = 0; run < runs_before; ++run) {
@@ -329,6 +333,31 @@ TEST_F(PeerCopiesTest, MoveWhatEachKindMoves) {
     absl::StatusOr<Session> session = MakeSession(c);
     ASSERT_TRUE(session.ok()) << session.status();
     for (uint32_t run = 0; run < 4; ++run) ExpectCollective(*session, c, run);
+  }
+}
+
+// Small sums and means, by the kernel that reads the terms of the others.
+TEST_F(PeerCopiesTest, AddSmallTensors) {
+  using Kind = fb::CollectiveKind;
+  std::vector<DType> types = {DType::kF32};
+  if (!UsesSoftwareGpu()) types.insert(types.end(), {DType::kBf16, DType::kF16});
+  // Real GPUs take a second for each session.
+  int number = 0;
+  for (const DType dtype : types) {
+    for (const Kind kind : {Kind::AllReduce, Kind::ReduceScatter}) {
+      // One element, units of 16 bytes, a remainder, and several rounds.
+      for (const int64_t size : {1, 1 << 12, 4099, 1 << 17, (1 << 17) - 1}) {
+        CollectiveCase c = CaseOf(kind, size);
+        c.combine = number % 2 == 0 ? fb::ReduceOp::Sum : fb::ReduceOp::Mean;
+        c.dtype = dtype;
+        c.is_in_place = c.is_reversed = number++ % 3 == 0;
+        if (kind == Kind::ReduceScatter) c.sizes = {size, size / 2 + 1};
+        SCOPED_TRACE(c.Name());
+        absl::StatusOr<Session> session = MakeSession(c);
+        ASSERT_TRUE(session.ok()) << session.status();
+        for (uint32_t run = 0; run < 4; ++run) ExpectCollective(*session, c, run);
+      }
+    }
   }
 }
 
@@ -436,51 +465,6 @@ TEST_F(NcclFaultsTest, PatienceOfLessThanASecondIsRefused) {
       absl::InvalidArgumentError("SessionOptions::exchange_patience is 999 ms: give at least 1000, or 0 for "
                                  "no limit"));
   EXPECT_TRUE(MakeDriverSession(plan, {}, std::chrono::milliseconds(0)).ok());
-}
-
-// Only the latest exchange that has begun and not ended counts, and only while nothing changes.
-TEST_F(DriverFaultsTest, TheDeadlineIsOfOneExchange) {
-  const std::unique_ptr<ExchangeProgress> progress = *ExchangeProgress::Create();
-  const CudaStream stream = *MakeCudaStream();
-  const auto add = [&](ExchangeProgress::Place place, const char* name, int limit) {
-    return progress->Add({.place = place, .name = name, .patience = std::chrono::milliseconds(limit)});
-  };
-  const uint32_t second = add({0, 7}, "second", 20), first = add({0, 2}, "first", 20);
-  const uint32_t third = add({1, 0}, "third", 100'000);
-  const auto mark = [&](const absl::Status& status) {
-    ASSERT_TRUE(status.ok()) << status;
-    ASSERT_EQ(cudaStreamSynchronize(stream.get()), cudaSuccess);
-  };
-  const auto sleep = [] { std::this_thread::sleep_for(std::chrono::milliseconds(30)); };
-  ExchangeDeadline deadline(*progress);
-  EXPECT_EQ(progress->under_way(), nullptr);
-  EXPECT_TRUE(deadline.Check().ok());
-  sleep();
-  EXPECT_TRUE(deadline.Check().ok()) << "nothing is under way";
-  for (const uint32_t number : {first, second}) {
-    mark(progress->Begin(number, stream.get()));
-    sleep();
-    EXPECT_TRUE(deadline.Check().ok()) << "it may just have begun";
-  }
-  EXPECT_EQ(progress->under_way()->name, "second");
-  sleep();
-  EXPECT_THAT(std::string(deadline.Check().message()), HasSubstr("second has not ended for 20 ms: "));
-  mark(progress->Begin(third, stream.get()));
-  EXPECT_TRUE(deadline.Check().ok());
-  sleep();
-  EXPECT_TRUE(deadline.Check().ok()) << "it may take longer";
-  mark(progress->End(stream.get()));
-  EXPECT_EQ(progress->under_way(), nullptr);
-  EXPECT_TRUE(deadline.Check().ok());
-  // An exchange that marks itself changes its mark each time.
-  for (const uint32_t time : {1, 3}) {
-    *progress->mark(first) = time;
-    mark(progress->End(stream.get()));
-    EXPECT_TRUE(deadline.Check().ok()) << "it may just have begun";
-    sleep();
-    EXPECT_THAT(std::string(deadline.Check().message()), HasSubstr("first has not ended for 20 ms: "));
-  }
-  EXPECT_EQ(progress->mark(ExchangeProgress::kMost), nullptr);
 }
 
 // A session goes through main memory instead. The devices have no common type.

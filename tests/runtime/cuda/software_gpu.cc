@@ -1,4 +1,5 @@
-// Devices, memory, streams, events and kernels of GPUs in software. software_graphs.cc holds the graphs.
+// Devices, memory, streams and events of GPUs in software. software_graphs.cc holds the graphs, and
+// software_kernels.cc the kernels.
 #include "sinter/tests/runtime/cuda/software_gpu.h"
 
 #include <algorithm>
@@ -10,7 +11,6 @@
 #include <thread>
 #include <utility>
 
-#include "sinter/kernels/cuda/exchange/exchange_kernel.h"
 #include "sinter/tests/runtime/fault_points.h"
 
 namespace sinter::software {
@@ -26,10 +26,6 @@ thread_local cudaError_t last_error = cudaSuccess;
 
 using Lock = std::lock_guard<std::recursive_mutex>;
 
-// A kernel's handle is its name.
-constexpr const char* kKernels[] = {"add_f32", "scale_f32", "trap_f32", kernels::kExchangeKernel};
-constexpr size_t kPointers = 3;
-
 cudaError_t Allocate(void** made, size_t bytes, int device) {
   void* const data = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
   if (data == nullptr) return Answer(cudaErrorMemoryAllocation);
@@ -39,89 +35,6 @@ cudaError_t Allocate(void** made, size_t bytes, int device) {
   TheMachine().memory[data] = {bytes, device};
   *made = data;
   return cudaSuccess;
-}
-
-void RunKernel(std::string_view name, const std::vector<float*>& p, size_t count, int device) {
-  if (name == "trap_f32") {
-    TheMachine().lost[device] = cudaErrorLaunchFailure;
-    return;
-  }
-  for (size_t i = 0; i < count; ++i) {
-    p[2][i] = name == "add_f32" ? p[0][i] + p[1][i] : p[0][i] * p[1][0];
-  }
-}
-
-// A block of the kernel of exchanges. A GPU that is absent does nothing.
-class ExchangeBlock {
- public:
-  ExchangeBlock(const kernels::ExchangeParameters& parameters, uint32_t block, uint32_t blocks, int device)
-      : p_(parameters), block_(block), blocks_(blocks), device_(device) {}
-
-  // As Work.
-  bool Run() {
-    if (TheMachine().absent == device_) return true;
-    if (stage_ == 0 && p_.meets_before != 0) {
-      Mark(p_.peers == 0 ? 1 : 2 * p_.peer[0].count[0] + 1);
-      Come(0);
-    }
-    if (stage_ == 0) stage_ = 1;
-    if (stage_ == 1) {
-      if (p_.meets_before != 0 && !HaveCome(0)) return false;
-      if (IsOver()) return true;
-      for (uint32_t i = 0; i < p_.moves; ++i) Move(p_.move[i]);
-      if (p_.meets_after == 0) return true;
-      Come(1);
-      stage_ = 2;
-    }
-    if (!HaveCome(1)) return false;
-    if (!IsOver()) Mark(0);
-    return true;
-  }
-
- private:
-  static std::atomic_ref<uint32_t> At(uint32_t* number) { return std::atomic_ref(*number); }
-  bool IsOver() const {
-    return p_.is_over != nullptr && std::atomic_ref(*const_cast<uint32_t*>(p_.is_over)).load() != 0;
-  }
-  void Mark(uint32_t value) const {
-    if (p_.mark != nullptr && block_ == 0) At(p_.mark).store(value);
-  }
-  void Come(uint32_t meeting) {
-    for (uint32_t i = 0; i < p_.peers; ++i) {
-      const uint32_t at = 2 * block_ + meeting;
-      At(p_.peer[i].there + at).store(++p_.peer[i].count[at]);
-    }
-  }
-  bool HaveCome(uint32_t meeting) const {
-    if (IsOver()) return true;
-    for (uint32_t i = 0; i < p_.peers; ++i) {
-      const uint32_t at = 2 * block_ + meeting;
-      if (static_cast<int32_t>(At(p_.peer[i].here + at).load() - p_.peer[i].count[at]) < 0) return false;
-    }
-    return true;
-  }
-  void Move(const kernels::ExchangeMove& move) const {
-    const uint64_t share = (move.bytes + blocks_ - 1) / blocks_, begin = std::min(move.bytes, share * block_);
-    std::memcpy(move.to + begin, move.from + begin, std::min(move.bytes - begin, share));
-  }
-
-  const kernels::ExchangeParameters p_;
-  const uint32_t block_, blocks_;
-  const int device_;
-  int stage_ = 0;
-};
-
-// Blocks run one after the other: all GPUs give them in the same order.
-MakeWork ExchangeWork(const cudaLaunchConfig_t& config, const void* parameters) {
-  const auto& p = *static_cast<const kernels::ExchangeParameters*>(parameters);
-  return [p, blocks = config.gridDim.x, device = Of(config.stream)->device]() -> Work {
-    std::vector<ExchangeBlock> made;
-    for (uint32_t block = 0; block < blocks; ++block) made.emplace_back(p, block, blocks, device);
-    return [made, next = size_t{0}]() mutable {
-      while (next < made.size() && made[next].Run()) ++next;
-      return next == made.size();
-    };
-  };
 }
 
 }  // namespace
@@ -455,59 +368,6 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t first, cudaEve
   if (a == nullptr || b == nullptr) return Answer(cudaErrorInvalidResourceHandle);
   if (!a->is_done || !b->is_done) return Answer(cudaErrorNotReady);
   *milliseconds = static_cast<float>((b->seconds - a->seconds) * 1e3);
-  return cudaSuccess;
-}
-
-// Kernels
-// -----------------------------------------------------------------------------------------------------
-
-cudaError_t cudaLibraryLoadData(cudaLibrary_t* made, const void*, cudaJitOption*, void**, unsigned,
-                                cudaLibraryOption*, void**, unsigned) {
-  const Lock lock(TheMachine().mutex);
-  if (Lost() != cudaSuccess) return Answer(Lost());
-  *made = reinterpret_cast<cudaLibrary_t>(new int);
-  return cudaSuccess;
-}
-cudaError_t cudaLibraryUnload(cudaLibrary_t library) {
-  const Lock lock(TheMachine().mutex);
-  delete reinterpret_cast<int*>(library);
-  return Answer(Lost());
-}
-cudaError_t cudaLibraryGetKernel(cudaKernel_t* found, cudaLibrary_t, const char* name) {
-  for (const char* const kernel : kKernels) {
-    if (std::strcmp(kernel, name) != 0) continue;
-    *found = reinterpret_cast<cudaKernel_t>(const_cast<char*>(kernel));
-    return cudaSuccess;
-  }
-  return Answer(cudaErrorSymbolNotFound);
-}
-cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t, cudaFuncAttribute, int, int) {
-  return Answer(Lost());
-}
-cudaError_t cudaFuncGetParamInfo(const void*, size_t, size_t* offset, size_t* bytes) {
-  *offset = 0, *bytes = kPointers * sizeof(void*);
-  return Answer(Lost());
-}
-cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
-  *attributes = {};
-  attributes->maxThreadsPerBlock = 1024;
-  return Answer(Lost());
-}
-cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function, void** arguments) {
-  const Lock lock(TheMachine().mutex);
-  if (Lost() != cudaSuccess) return Answer(Lost());
-  if (std::strcmp(static_cast<const char*>(function), kernels::kExchangeKernel) == 0) {
-    Give(config->stream, ExchangeWork(*config, arguments[0]), cudaGraphNodeTypeKernel);
-    return cudaSuccess;
-  }
-  const auto* const pointers = static_cast<float* const*>(arguments[0]);
-  const std::vector<float*> p(pointers, pointers + kPointers);
-  const size_t count = size_t{config->gridDim.x} * config->blockDim.x;
-  const auto work = [=, device = Of(config->stream)->device, name = static_cast<const char*>(function)] {
-    RunKernel(name, p, count, device);
-    return true;
-  };
-  Give(config->stream, [=] { return work; }, cudaGraphNodeTypeKernel);
   return cudaSuccess;
 }
 
