@@ -3,7 +3,8 @@
 //   SINTER_ASSIGN_OR_RETURN(bool direct, EnablePeerAccess(/*reader=*/0, /*owner=*/1));
 //
 // Set SINTER_DISABLE_P2P=1 if direct access is broken or disabled: some virtual machines report it as
-// supported but return wrong bytes. Copies then go through pinned memory.
+// supported but return wrong bytes. Copies then go through pinned memory, and exchanges by NCCL, which has a
+// switch of its own, NCCL_P2P_DISABLE.
 #ifndef SINTER_RUNTIME_CUDA_DRIVER_PEER_ACCESS_H_
 #define SINTER_RUNTIME_CUDA_DRIVER_PEER_ACCESS_H_
 

@@ -3,9 +3,11 @@
 
 #include <chrono>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sinter/runtime/cuda/driver/cuda_devices.h"
 
@@ -32,6 +34,15 @@ TEST(PeerExchangesTest, MeetingsEnd) {
   waiting.join();
   EXPECT_EQ(waited, reason);
   EXPECT_EQ(meet(3, std::chrono::milliseconds(0)).status(), reason);
+}
+
+// GPUs compile this text when a session is made.
+TEST(PeerExchangesTest, ThePtxHasBothKernels) {
+  const std::string ptx = kernels::ExchangePtx();
+  for (const char* const name : {kernels::kExchangeKernel, kernels::kSumKernel}) {
+    EXPECT_THAT(ptx, ::testing::HasSubstr(std::string(".entry ") + name + "("));
+  }
+  EXPECT_THAT(ptx, ::testing::HasSubstr(".target sm_80"));
 }
 
 // All members choose by the one that sends most.
