@@ -5,7 +5,8 @@ usage: compare_mesh.py BINARY --model gpt2,resnet50 --strategy ddp,zero3,tp --wi
        compare_mesh.py BINARY --model gpt2-xl --batch 8 --heads 20 --strategy zero3,tp --peers torch,jax
 
 BINARY is sinter_bench_models. The other options are those of torch_mesh.py and jax_mesh.py, which run in turn
-(--peers: torch, jax, both or none). Sinter measures a mesh with an axis tensor twice, also with --rows. Every
+(--peers: torch, jax, both or none). Sinter measures a mesh with an axis tensor twice, also with --rows, and every
+configuration once more with --memory GiB, within which it recomputes values rather than keep them. Every
 contender draws its own weights; the losses of a model in training show that the work is alike, and
 judge_torch.py that the numbers agree. Exit status: 0; 1 if Sinter or a peer gave no result for a
 configuration; 2 if the options are wrong.
@@ -25,9 +26,14 @@ from compare import HERE, machine, results_of
 PEERS = {"torch": "torch_mesh.py", "jax": "jax_mesh.py"}
 
 
-def sinter_modes(run):
+def sinter_modes(run, memory_gib=None):
     """Returns the name and the flags of each way in which Sinter trains on this mesh."""
-    return {"": [], "rows": ["--rows"]} if run.mesh["tensor"] > 1 else {"": []}
+    modes = {"": []}
+    if run.mesh["tensor"] > 1:
+        modes["rows"] = ["--rows"]
+    if memory_gib is not None:
+        modes[f"{memory_gib:g} GiB"] = ["--memory-limit", str(int(memory_gib * 2**30))]
+    return modes
 
 
 def sinter_command(binary, run, seconds):
@@ -57,7 +63,7 @@ def sinter_command(binary, run, seconds):
 def measure_sinter(arguments, run):
     """Returns the results of a configuration, an error in those that failed."""
     found = []
-    for mode, flags in sinter_modes(run).items():
+    for mode, flags in sinter_modes(run, arguments.memory).items():
         command = sinter_command(arguments.binary, run, arguments.seconds) + flags
         own = {**mesh_runs.describe(run), "peer": "Sinter", "mode": mode}
         results = [{**r, **own} for r in results_of(command)] or [{**own, "error": "no result"}]
@@ -112,6 +118,7 @@ def parse(words):
     parser.add_argument("--python", default=sys.executable, help="a Python that has the peers")
     parser.add_argument("--peers", default="torch", help="torch, jax, both separated by a comma, or none")
     parser.add_argument("--seconds", type=float, default=2, help="seconds of each measurement of Sinter")
+    parser.add_argument("--memory", type=float, help="GiB of a device: measures Sinter also within this limit")
     parser.add_argument("--out", type=pathlib.Path, help="file for all results, one JSON object a line")
     own, rest = parser.parse_known_args(words)
     shared = mesh_options.make_parser(__doc__)

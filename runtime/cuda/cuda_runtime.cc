@@ -202,6 +202,10 @@ absl::Status CudaRuntime::Connect(const fb::Plan& plan, std::span<DeviceRuntime*
     runtime->context_->set_communicators(communicators, communicators.get());
     if (!runtime->context_->patience().has_limit()) continue;
     SINTER_ASSIGN_OR_RETURN(std::unique_ptr<ExchangeProgress> progress, ExchangeProgress::Create());
+    if (exchanges != nullptr) {
+      progress->set_set_mark(
+          [exchanges](uint32_t* mark, cudaStream_t on) { return exchanges->SetMark(mark, on); });
+    }
     runtime->context_->set_progress(std::move(progress));
   }
   return absl::OkStatus();

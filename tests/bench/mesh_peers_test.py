@@ -118,6 +118,11 @@ class MeshPeersTest(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, words):
                 compare_mesh.sinter_command("bench", run, 1)
 
+    def test_sinter_may_have_a_limit_of_memory(self):
+        run, = runs("--model gpt2 --mesh tensor=2")
+        self.assertEqual(compare_mesh.sinter_modes(run), {"": [], "rows": ["--rows"]})
+        self.assertEqual(compare_mesh.sinter_modes(run, 1.5)["1.5 GiB"], ["--memory-limit", "1610612736"])
+
     def test_ratios_are_to_the_best_peer(self):
         def result(peer, mesh, devices, ms, memory):
             return {"workload": "gpt2", "strategy": "ddp" if devices > 1 else "single", "mesh": mesh, "devices": devices,

@@ -18,6 +18,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -48,6 +49,11 @@ class ExchangeProgress {
     std::string name;
     std::chrono::milliseconds patience;  // The longest time that it may take.
   };
+
+  // Gives a stream the work that sets a mark to a number other than 0.
+  using SetMark = std::function<absl::Status(uint32_t* mark, cudaStream_t stream)>;
+  // Begin uses it instead of a fill, which takes 8 us in a captured graph. Load phase.
+  void set_set_mark(SetMark set_mark) { set_mark_ = std::move(set_mark); }
 
   // Returns the number of an exchange. Load phase.
   uint32_t Add(Exchange exchange);
@@ -81,6 +87,7 @@ class ExchangeProgress {
   std::unique_ptr<DeviceMemory> memory_;
   uint32_t* marks_ = nullptr;
   bool has_begun_ = false;
+  SetMark set_mark_;  // Null: by a fill.
   std::vector<Exchange> exchanges_;
 };
 

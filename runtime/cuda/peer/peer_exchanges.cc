@@ -240,6 +240,15 @@ absl::Status PeerExchanges::GiveSum(const SumPart& part, cudaStream_t stream) co
   return Start(sum_kernel_, parameters, static_cast<uint32_t>(blocks), kernels::kExchangeThreads, stream);
 }
 
+absl::Status PeerExchanges::SetMark(uint32_t* mark, cudaStream_t stream) const {
+  // A meeting of one.
+  ExchangeParameters parameters = {};
+  parameters.is_over = is_over_.data;
+  parameters.mark = mark;
+  parameters.meets_before = 1;
+  return Launch(parameters, 1, kWarp, stream);
+}
+
 void PeerExchanges::Abort(const absl::Status& reason) {
   const std::lock_guard lock(mutex_);
   if (!reason_.ok()) return;

@@ -113,6 +113,9 @@ class PeerExchanges {
   // As Give: the results are there when the stream has done it, and the terms have been read.
   absl::Status GiveSum(const SumPart& part, cudaStream_t stream) const;
 
+  // Sets a number in pinned memory to 1, by a kernel.
+  absl::Status SetMark(uint32_t* mark, cudaStream_t stream) const;
+
   // Ends all waits. The values of exchanges under way are arbitrary. Only the first reason is kept.
   void Abort(const absl::Status& reason);
 
