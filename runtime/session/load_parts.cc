@@ -149,22 +149,76 @@ class PartLoader {
     return file_.entries()[entry].end - file_.entries()[entry].begin;
   }
 
+  // Items that are read together: one, or all of a tensor that they cover.
+  using Group = std::span<CheckedPart>;
+
   absl::Status ReadItems(std::vector<CheckedPart>& items, bool writes) {
     FilePieces pieces;
-    for (size_t i = 0; i < items.size(); ++i) {
-      pieces.Add(i, items[i].box.num_elements(), SizeOf(file_.entries()[items[i].entry].dtype));
+    std::vector<Group> groups;
+    for (size_t begin = 0, end = 0; begin < items.size(); begin = end) {
+      while (end < items.size() && items[end].entry == items[begin].entry) ++end;
+      const Group of_entry(items.data() + begin, end - begin);
+      const int64_t size = SizeOf(file_.entries()[items[begin].entry].dtype);
+      if (AreReadWhole(of_entry)) {
+        pieces.Add(groups.size(), items[begin].box.whole_elements(), size);
+        groups.push_back(of_entry);
+        continue;
+      }
+      for (CheckedPart& item : of_entry) {
+        pieces.Add(groups.size(), item.box.num_elements(), size);
+        groups.push_back(Group(&item, 1));
+      }
     }
     return pieces.ForEach(threads_, [&](const FilePiece& piece, std::byte* memory) {
-      return ReadPiece(items[piece.item], piece, writes, memory);
+      const Group group = groups[piece.item];
+      return group.size() > 1 ? ReadWhole(group, piece, writes, memory)
+                              : ReadPiece(group.front(), piece, writes, memory);
     });
   }
 
-  // Reads a piece and adds its term to the item's.
+  // True if the parts of one tensor cover it, and one is not in one piece in the file. To read the tensor in
+  // large pieces, past the page cache, is then quicker than to read each part's rows.
+  static bool AreReadWhole(Group parts) {
+    int64_t elements = 0;
+    for (const CheckedPart& part : parts) elements += part.part == nullptr ? 0 : part.box.num_elements();
+    const auto has_rows = [](const CheckedPart& part) { return part.box.extents().size() > 1; };
+    return parts.size() > 1 && elements == parts.front().box.whole_elements() &&
+           std::ranges::any_of(parts, has_rows);
+  }
+
+  // Reads a piece of a whole tensor for all parts of it.
+  absl::Status ReadWhole(Group parts, const FilePiece& piece, bool writes, std::byte* memory) {
+    const SafetensorsEntry& entry = file_.entries()[parts.front().entry];
+    const int64_t size = SizeOf(entry.dtype);
+    const TensorBox whole = TensorBox::Whole(parts.front().box.whole_elements());
+    SINTER_ASSIGN_OR_RETURN(const std::byte* const tensor,
+                            ReadRows(file_, entry.begin, whole, size, piece, /*is_last=*/writes, memory));
+    std::vector<std::byte> values;
+    for (CheckedPart& part : parts) {
+      const int64_t first = part.box.CountBefore(piece.first);
+      const int64_t count = part.box.CountBefore(piece.first + piece.count) - first;
+      if (count == 0) continue;
+      values.resize(static_cast<size_t>(count * size));
+      part.box.ForEachRun(first, count, [&](int64_t at, int64_t from, int64_t run) {
+        std::copy_n(tensor + (from - piece.first) * size, run * size, values.data() + (at - first) * size);
+      });
+      SINTER_RETURN_IF_ERROR(Take(part, {piece.item, first, count}, writes, values.data()));
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status ReadPiece(CheckedPart& item, const FilePiece& piece, bool writes, std::byte* memory) {
     const SafetensorsEntry& entry = file_.entries()[item.entry];
+    SINTER_ASSIGN_OR_RETURN(
+        std::byte* const values,
+        ReadRows(file_, entry.begin, item.box, SizeOf(entry.dtype), piece, /*is_last=*/writes, memory));
+    return Take(item, piece, writes, values);
+  }
+
+  // Adds a piece's term to the item's, and writes its values.
+  absl::Status Take(CheckedPart& item, const FilePiece& piece, bool writes, std::byte* values) {
+    const SafetensorsEntry& entry = file_.entries()[item.entry];
     const int64_t size = SizeOf(entry.dtype);
-    SINTER_ASSIGN_OR_RETURN(std::byte* const values,
-                            ReadRows(file_, entry.begin, item.box, size, piece, /*is_last=*/writes, memory));
     PartCrc crc;
     item.box.ForEachRun(piece.first, piece.count, [&](int64_t at, int64_t whole, int64_t run) {
       crc.Add(static_cast<uint64_t>(whole * size),

@@ -38,6 +38,18 @@ int64_t TensorBox::whole_elements() const {
   return elements;
 }
 
+int64_t TensorBox::CountBefore(int64_t whole) const {
+  int64_t stride = whole_elements(), inner = num_elements(), count = 0;
+  if (whole >= stride) return inner;
+  for (const BoxExtent& extent : extents_) {
+    stride /= extent.size, inner /= extent.part;
+    const int64_t at = whole / stride % extent.size - extent.first;
+    count += std::clamp<int64_t>(at, 0, extent.part) * inner;
+    if (at < 0 || at >= extent.part) return count;
+  }
+  return count;
+}
+
 void TakePart(const TensorBox& box, int64_t begin, int64_t count, const void* tensor, int64_t size,
               void* part) {
   box.ForEachRun(begin, count, [&](int64_t at, int64_t whole, int64_t run) {

@@ -43,7 +43,9 @@ class TensorBox {
   int64_t num_elements() const;
   // Elements of the tensor.
   int64_t whole_elements() const;
-  // As few extents as describe the box.
+  // Returns how many elements of the box come before element `whole` of the tensor, which may be its end.
+  int64_t CountBefore(int64_t whole) const;
+  // As few extents as describe the box: one if its elements follow each other in the tensor.
   std::span<const BoxExtent> extents() const { return extents_; }
 
   // Calls f(part, whole, count) for elements [begin, begin + count) of the box, which lie within it, in
