@@ -203,7 +203,7 @@ absl::Status CudaRuntime::Connect(const fb::Plan& plan, std::span<DeviceRuntime*
     if (!runtime->context_->patience().has_limit()) continue;
     SINTER_ASSIGN_OR_RETURN(std::unique_ptr<ExchangeProgress> progress, ExchangeProgress::Create());
     if (exchanges != nullptr) {
-      progress->set_set_mark(
+      progress->set_marker(
           [exchanges](uint32_t* mark, cudaStream_t on) { return exchanges->SetMark(mark, on); });
     }
     runtime->context_->set_progress(std::move(progress));

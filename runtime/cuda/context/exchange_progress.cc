@@ -28,7 +28,7 @@ uint32_t ExchangeProgress::Add(Exchange exchange) {
 absl::Status ExchangeProgress::Begin(uint32_t number, cudaStream_t stream) {
   if (number >= kMost) return absl::OkStatus();
   has_begun_ = true;
-  if (set_mark_ != nullptr) return set_mark_(marks_ + number, stream);
+  if (marker_ != nullptr) return marker_(marks_ + number, stream);
   return CudaStatus(cudaMemsetAsync(marks_ + number, 1, sizeof(uint32_t), stream),
                     "mark the begin of an exchange");
 }

@@ -51,9 +51,9 @@ class ExchangeProgress {
   };
 
   // Gives a stream the work that sets a mark to a number other than 0.
-  using SetMark = std::function<absl::Status(uint32_t* mark, cudaStream_t stream)>;
-  // Begin uses it instead of a fill, which takes 8 us in a captured graph. Load phase.
-  void set_set_mark(SetMark set_mark) { set_mark_ = std::move(set_mark); }
+  using Marker = std::function<absl::Status(uint32_t* mark, cudaStream_t stream)>;
+  // Begin uses it instead of a fill, which seems slow in a captured graph. Load phase.
+  void set_marker(Marker marker) { marker_ = std::move(marker); }
 
   // Returns the number of an exchange. Load phase.
   uint32_t Add(Exchange exchange);
@@ -87,7 +87,7 @@ class ExchangeProgress {
   std::unique_ptr<DeviceMemory> memory_;
   uint32_t* marks_ = nullptr;
   bool has_begun_ = false;
-  SetMark set_mark_;  // Null: by a fill.
+  Marker marker_;  // Null: Begin fills.
   std::vector<Exchange> exchanges_;
 };
 

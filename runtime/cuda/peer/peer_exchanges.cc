@@ -23,7 +23,7 @@ using kernels::SumParameters;
 // 197 us for 64 MiB where the copy engine takes 190.
 constexpr size_t kMostKernelBytes = size_t{2} << 20;
 constexpr size_t kBytesOfBlock = size_t{32} << 10;
-// Beside large sends, copy engines take small ones too from this size on: each takes some 3 us more.
+// Beside large sends, copy engines take the others from this size on. A guess, not measured.
 constexpr size_t kLeastEngineBytes = size_t{256} << 10;
 constexpr uint32_t kWarp = 32;
 
@@ -91,9 +91,8 @@ absl::Status PeerExchanges::Load() {
                    "clear the numbers of exchanges"));
     // The driver loads a kernel at its first launch, and may wait for other work then: an exchange would wait
     // for itself.
-    SINTER_RETURN_IF_ERROR(Launch({}, 1, kWarp, stream.get()));
-    const SumParameters none = {};
-    SINTER_RETURN_IF_ERROR(Start(sum_kernel_, none, 1, kWarp, stream.get()));
+    SINTER_RETURN_IF_ERROR(Start(kernel_, ExchangeParameters{}, 1, kWarp, stream.get()));
+    SINTER_RETURN_IF_ERROR(Start(sum_kernel_, SumParameters{}, 1, kWarp, stream.get()));
     SINTER_RETURN_IF_ERROR(CudaStatus(cudaStreamSynchronize(stream.get()), "load the kernel of exchanges"));
   }
   return absl::OkStatus();
@@ -146,11 +145,6 @@ absl::StatusOr<std::shared_ptr<const PeerExchanges::Addresses>> PeerExchanges::M
   return addresses;
 }
 
-absl::Status PeerExchanges::Launch(const ExchangeParameters& parameters, uint32_t blocks, uint32_t threads,
-                                   cudaStream_t stream) const {
-  return Start(kernel_, parameters, blocks, threads, stream);
-}
-
 uint32_t PeerExchanges::SetPeers(uint32_t device, const std::vector<uint32_t>& others,
                                  kernels::ExchangePeer* peers) const {
   const size_t self = PositionOf(device);
@@ -164,7 +158,7 @@ uint32_t PeerExchanges::SetPeers(uint32_t device, const std::vector<uint32_t>& o
 }
 
 PeerExchanges::Way PeerExchanges::WayOf(const std::vector<std::vector<size_t>>& sends) {
-  Way way = {.least_of_engines = SIZE_MAX, .blocks = 1, .has_engines = false};
+  Way way = {.least_of_engines = SIZE_MAX, .blocks = 1};
   const auto bytes_of_kernel = [&] {
     size_t most = 0;
     for (const std::vector<size_t>& member : sends) {
@@ -174,8 +168,7 @@ PeerExchanges::Way PeerExchanges::WayOf(const std::vector<std::vector<size_t>>& 
     }
     return most;
   };
-  way.has_engines = bytes_of_kernel() > kMostKernelBytes;
-  if (way.has_engines) way.least_of_engines = kLeastEngineBytes;
+  if (bytes_of_kernel() > kMostKernelBytes) way.least_of_engines = kLeastEngineBytes;
   const size_t blocks = std::clamp<size_t>(bytes_of_kernel() / kBytesOfBlock, 1, kMostMovingBlocks);
   way.blocks = static_cast<uint32_t>(blocks);
   return way;
@@ -187,8 +180,8 @@ absl::Status PeerExchanges::Give(const Part& part, cudaStream_t stream) const {
   parameters.mark = part.mark;
   parameters.peers = SetPeers(part.device, part.others, parameters.peer);
   parameters.meets_before = 1;
-  if (part.way.has_engines) {
-    SINTER_RETURN_IF_ERROR(Launch(parameters, 1, kWarp, stream));
+  if (part.way.has_engines()) {
+    SINTER_RETURN_IF_ERROR(Start(kernel_, parameters, 1, kWarp, stream));
     parameters.meets_before = 0;
   }
   for (const Send& send : part.sends) {
@@ -200,7 +193,7 @@ absl::Status PeerExchanges::Give(const Part& part, cudaStream_t stream) const {
       continue;
     }
     if (parameters.moves == kMostExchangeMoves) {
-      SINTER_RETURN_IF_ERROR(Launch(parameters, part.way.blocks, kernels::kExchangeThreads, stream));
+      SINTER_RETURN_IF_ERROR(Start(kernel_, parameters, part.way.blocks, kernels::kExchangeThreads, stream));
       parameters.meets_before = parameters.moves = 0;
     }
     parameters.move[parameters.moves++] = {.from = reinterpret_cast<const unsigned char*>(send.from),
@@ -208,8 +201,8 @@ absl::Status PeerExchanges::Give(const Part& part, cudaStream_t stream) const {
                                            .bytes = send.bytes};
   }
   parameters.meets_after = 1;
-  return Launch(parameters, part.way.blocks, parameters.moves > 0 ? kernels::kExchangeThreads : kWarp,
-                stream);
+  return Start(kernel_, parameters, part.way.blocks, parameters.moves > 0 ? kernels::kExchangeThreads : kWarp,
+               stream);
 }
 
 absl::Status PeerExchanges::GiveSum(const SumPart& part, cudaStream_t stream) const {
@@ -246,7 +239,7 @@ absl::Status PeerExchanges::SetMark(uint32_t* mark, cudaStream_t stream) const {
   parameters.is_over = is_over_.data;
   parameters.mark = mark;
   parameters.meets_before = 1;
-  return Launch(parameters, 1, kWarp, stream);
+  return Start(kernel_, parameters, 1, kWarp, stream);
 }
 
 void PeerExchanges::Abort(const absl::Status& reason) {

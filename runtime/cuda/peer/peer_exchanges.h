@@ -72,9 +72,10 @@ class PeerExchanges {
   };
   // How an exchange moves its bytes, the same for all members.
   struct Way {
-    size_t least_of_engines;  // Copy engines make the sends of at least so many bytes.
+    size_t least_of_engines;  // Copy engines make the sends of at least so many bytes; SIZE_MAX: none.
     uint32_t blocks;          // Size of the kernel that makes the others.
-    bool has_engines;         // True if copy engines make a send of any member.
+
+    bool has_engines() const { return least_of_engines != SIZE_MAX; }
   };
   // Returns the way for the bytes of each send to another device, by member.
   static Way WayOf(const std::vector<std::vector<size_t>>& sends);
@@ -127,8 +128,6 @@ class PeerExchanges {
 
   explicit PeerExchanges(const std::vector<PlanGpu>& gpus) : gpus_(gpus) {}
   absl::Status Load();
-  absl::Status Launch(const kernels::ExchangeParameters& parameters, uint32_t blocks, uint32_t threads,
-                      cudaStream_t stream) const;
   // The others as the kernels see them. Returns their number.
   uint32_t SetPeers(uint32_t device, const std::vector<uint32_t>& others, kernels::ExchangePeer* peers) const;
   size_t PositionOf(uint32_t device) const;

@@ -4,6 +4,7 @@
 // On a GPU that computes alone (CudaContext::is_alone) the step copies the rank's own values instead.
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -129,7 +130,8 @@ class PeerStep : public CudaExchangeStep {
   PeerExchanges::Part part_;
 };
 
-absl::StatusOr<kernels::SumType> SumTypeOf(DType dtype) {
+// Null if the kernel of sums does not add the type.
+std::optional<kernels::SumType> SumTypeOf(DType dtype) {
   switch (dtype) {
     case DType::kF32:
       return kernels::SumType::kF32;
@@ -138,7 +140,7 @@ absl::StatusOr<kernels::SumType> SumTypeOf(DType dtype) {
     case DType::kF16:
       return kernels::SumType::kF16;
     default:
-      return absl::UnimplementedError("the kernel of sums does not add this type");
+      return std::nullopt;
   }
 }
 
@@ -269,13 +271,14 @@ bool GoesByPeers(const CudaContext& context, const CollectiveLayout& collective)
          context.peers()->Has(collective.group);
 }
 
-// The same for a small sum. Each GPU reads all terms, so many bytes are quicker by NCCL.
+// True if a kernel that reads the terms of all GPUs can do the collective. Many bytes are left to NCCL: each
+// GPU would read all of them.
 bool IsPeerSum(const CudaContext& context, const CollectiveLayout& collective) {
   using Kind = fb::CollectiveKind;
   const bool adds = collective.combine == fb::ReduceOp::Sum || collective.combine == fb::ReduceOp::Mean;
   return context.peers() != nullptr && collective.traits().combines && adds && collective.size() > 1 &&
          (collective.kind == Kind::AllReduce || collective.kind == Kind::ReduceScatter) &&
-         SumTypeOf(collective.dtype).ok() &&
+         SumTypeOf(collective.dtype).has_value() &&
          collective.elements() * SizeOf(collective.dtype) <= PeerExchanges::kMostSumBytes &&
          (collective.kind == Kind::ReduceScatter ||
           collective.starts.size() <= PeerExchanges::kMostSums + 1) &&

@@ -50,14 +50,14 @@ TEST(PeerExchangesTest, WaysDependOnTheBytesOfAllMembers) {
   constexpr size_t kKibi = 1 << 10;
   const auto way = [](const std::vector<std::vector<size_t>>& sends) { return PeerExchanges::WayOf(sends); };
   EXPECT_EQ(way({{100}, {}}).blocks, 1u);
-  EXPECT_FALSE(way({{100}, {}}).has_engines);
+  EXPECT_FALSE(way({{100}, {}}).has_engines());
   EXPECT_EQ(way({{}, {64 * kKibi, 64 * kKibi}}).blocks, 4u);
   const auto few = way({{2048 * kKibi}, {1}});
-  EXPECT_FALSE(few.has_engines);
+  EXPECT_FALSE(few.has_engines());
   EXPECT_EQ(few.blocks, 8u);
   EXPECT_GT(few.least_of_engines, 2048 * kKibi);
   const auto many = way({{1}, {4096 * kKibi, 64 * kKibi}});
-  EXPECT_TRUE(many.has_engines);
+  EXPECT_TRUE(many.has_engines());
   EXPECT_EQ(many.blocks, 2u);
   EXPECT_GT(many.least_of_engines, 64 * kKibi);
   EXPECT_LT(many.least_of_engines, 4096 * kKibi);
