@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/plan_generated.h"
 #include "sinter/runtime/execute/device_exchange.h"
+#include "sinter/runtime/execute/step_order.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/plan/plan_devices.h"
 
@@ -48,10 +49,13 @@ absl::Status FunctionLaunches::Load() {
     LoadedLaunch loaded;
     if (!is_host && !launch.is_between) {
       loaded.may_capture_with_timers = !launch.steps.empty();
-      // Either all members of a collective capture it, or none.
       loaded.waits = FindCollectiveWaits(steps_.table(), launch.steps);
-      loaded.may_capture = launch.steps.size() >= kLeastCaptured || !loaded.waits.empty();
-      if (loaded.may_capture && loaded.waits.empty()) loaded.order = OrderOf(launch);
+      const bool has_exchanges = !loaded.waits.empty();
+      // Either all members of a collective capture it, or none.
+      loaded.may_capture = launch.steps.size() >= kLeastCaptured || has_exchanges;
+      if (loaded.may_capture && RunSideBySide(launch.steps.size(), has_exchanges)) {
+        loaded.order = OrderOf(launch);
+      }
     }
     if (is_host && launch.is_collective) {
       loaded.collective = MakeHostCollective(launch);
@@ -164,6 +168,8 @@ absl::Status FunctionLaunches::RunStepsAsBranches(const LoadedLaunch& loaded) {
   for (size_t i = 0; i < steps.size(); ++i) {
     absl::Status status = steps_.RuntimeOf(loaded.launch.device).BeginBranch(loaded.order.before[i]);
     if (status.ok()) status = steps_.Run(steps[i]);
+    // The steps of later branches wait, not this thread.
+    if (status.ok() && IsCollective(steps_[steps[i]])) status = steps_[steps[i]].step->Wait();
     if (!status.ok()) return steps_.AtStep(steps[i], status);
   }
   return absl::OkStatus();

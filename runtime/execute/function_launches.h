@@ -62,7 +62,7 @@ class FunctionLaunches {
     Launch launch;
     bool may_capture = false, may_capture_with_timers = false;
     std::vector<CollectiveWait> waits;
-    StepDependencies order;  // For a capture without collectives.
+    StepDependencies order;  // For a capture whose steps run side by side.
     std::unique_ptr<CapturedGraph> captured, captured_with_timers, captured_beside;
     // For a collective on CPUs: its implementation, and each member's operands.
     std::unique_ptr<HostCollective> collective;

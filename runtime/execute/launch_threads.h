@@ -11,10 +11,14 @@
 // Each thread runs its tasks in the order of the posts. After an error the threads skip all tasks until
 // Drain() for all devices has returned the error. Only one thread may call Post and Drain. Post allocates
 // nothing.
+//
+// Waking a thread that sleeps takes longer than the launch of a small program. So a thread that waits first
+// looks again and again for kSpin, if the machine has cores to spare.
 #ifndef SINTER_RUNTIME_EXECUTE_LAUNCH_THREADS_H_
 #define SINTER_RUNTIME_EXECUTE_LAUNCH_THREADS_H_
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -62,13 +66,19 @@ class LaunchThreads {
   };
 
   static constexpr uint64_t kEnd = ~uint64_t{0};
+  // Small programs run again within this time.
+  static constexpr std::chrono::microseconds kSpin{300};
+  static constexpr unsigned kCoresPerThread = 4;
 
   void Serve(Lane& lane);
   void WaitUntilDone(const Lane& lane) const;
+  // Returns when `number` is no longer `old`.
+  void WaitForChange(const std::atomic<uint64_t>& number, uint64_t old) const;
   absl::Status TakeError();
 
   std::function<absl::Status(const Task&)> work_;
   std::function<void(const absl::Status&)> on_error_;
+  const bool may_spin_;
   std::vector<std::unique_ptr<Lane>> lanes_;  // By device.
   std::atomic<bool> has_failed_ = false;
   std::mutex mutex_;

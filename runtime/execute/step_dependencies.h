@@ -3,9 +3,9 @@
 //   const StepDependencies order = FindDependencies(function, launch.steps, library_workspaces);
 //   for (size_t i = 0; i < launch.steps.size(); ++i) ...   // Step i follows the steps order.before[i].
 //
-// Computed once, from the bytes that steps read and write. Steps whose values share memory are thereby
-// ordered. Steps that share a library workspace are ordered too; there are few workspaces
-// (runtime/execute/workspace_slots.h).
+// Computed once, from the bytes that steps read and write (step_order.h). Steps whose values share memory are
+// thereby ordered. Steps that share a library workspace are ordered too; there are few workspaces
+// (workspace_slots.h).
 #ifndef SINTER_RUNTIME_EXECUTE_STEP_DEPENDENCIES_H_
 #define SINTER_RUNTIME_EXECUTE_STEP_DEPENDENCIES_H_
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "runtime/plan_generated.h"
+#include "sinter/runtime/execute/step_order.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/plan/memory_effects.h"
 #include "sinter/runtime/plan/plan_devices.h"
@@ -136,9 +137,7 @@ class PlanSimulationBuilder {
     made.device = device;
     made.gap = is_host || measured_ != nullptr ? 0 : costs_.launch().gap;
     const uint32_t number = PositionOf(function);
-    std::vector<MemoryEffects> effects;
-    std::vector<std::vector<bool>>
-        comes_after;  // By step: the earlier steps that it follows, also indirectly.
+    std::vector<StepOrder::Step> touched;
     for (uint32_t i = 0; i < OrEmpty(function.steps()).size(); ++i) {
       const fb::Step& step = *function.steps()->Get(i);
       const bool is_member = StepKindOf(step).is_exchange && step.device() == device;
@@ -155,16 +154,28 @@ class PlanSimulationBuilder {
         as_products_ += price.is_as_product;
       }
       simulated.share = price.share;
-      if (!is_host) {
-        effects.push_back(EffectsOn(function, step, device));
-        simulated.after = Follow(effects, comes_after);
-        if (simulated.exchange == cost::kNone) simulated.lane = program.lanes++;
-      }
+      touched.push_back({EffectsOn(function, step, device), is_member});
       program.steps.push_back(std::move(simulated));
       made.steps.push_back(i);
       made.prices.push_back(price);
     }
+    if (!is_host) OrderSteps(std::move(touched), program);
     return absl::OkStatus();
+  }
+
+  // As a GPU runs the program: exchanges beside the other steps, and these in as many lanes as can be.
+  static void OrderSteps(std::vector<StepOrder::Step> touched, RankProgram& program) {
+    const bool has_exchanges = std::ranges::any_of(touched, &StepOrder::Step::is_exchange);
+    const bool in_order = !RunSideBySide(touched.size(), has_exchanges);
+    StepOrder order(std::move(touched));
+    if (in_order) ++program.lanes;
+    for (size_t i = 0; i < program.steps.size(); ++i) {
+      order.Add();
+      SimulatedStep& step = program.steps[i];
+      step.after = order.before().back();
+      if (step.exchange != cost::kNone) continue;
+      step.lane = in_order ? program.lanes - 1 : program.lanes++;
+    }
   }
 
   // The position in the plan's list. A copy with other sizes of axes has the functions of the plan in its
@@ -185,21 +196,6 @@ class PlanSimulationBuilder {
     if (price.ok()) made.share = price->share;
     made.seconds = *measured;
     return made;
-  }
-
-  // The steps that the last one must follow, because of the memory that both touch; implied ones left out.
-  static std::vector<uint32_t> Follow(const std::vector<MemoryEffects>& effects,
-                                      std::vector<std::vector<bool>>& comes_after) {
-    std::vector<uint32_t> after;
-    std::vector<bool> known(effects.size());
-    for (size_t k = effects.size() - 1; k-- > 0;) {
-      if (known[k] || !MustFollow(effects.back(), effects[k])) continue;
-      after.push_back(static_cast<uint32_t>(k));
-      known[k] = true;
-      for (size_t i = 0; i < k; ++i) known[i] = known[i] || comes_after[k][i];
-    }
-    comes_after.push_back(std::move(known));
-    return after;
   }
 
   static uint32_t SourceOf(const fb::Function& function, const fb::Step& step) {

@@ -55,7 +55,8 @@ absl::StatusOr<std::unique_ptr<CudaContext>> CudaContext::Create(int index, Cach
   SINTER_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(index), absl::StrCat("use gpu:", index)));
   absl::Status status;
   for (CudaStream* stream : {&context->stream_, &context->collective_stream_, &context->input_stream_}) {
-    absl::StatusOr<CudaStream> made = MakeCudaStream();
+    // Other GPUs wait for exchanges too.
+    absl::StatusOr<CudaStream> made = MakeCudaStream(/*is_urgent=*/stream == &context->collective_stream_);
     status.Update(made.status());
     if (made.ok()) *stream = *std::move(made);
   }

@@ -57,12 +57,16 @@ struct CudaEventDeleter {
 };
 using CudaEvent = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, CudaEventDeleter>;
 
-// Creates a stream on the current GPU. The stream does not synchronize with the default stream, which other
-// CUDA code may use.
-inline absl::StatusOr<CudaStream> MakeCudaStream() {
+// Creates a stream on the current GPU, with the highest or the lowest priority. The stream does not
+// synchronize with the default stream, which other CUDA code may use.
+inline absl::StatusOr<CudaStream> MakeCudaStream(bool is_urgent = false) {
   cudaStream_t stream = nullptr;
+  int lowest = 0, highest = 0;
   SINTER_RETURN_IF_ERROR(
-      CudaStatus(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "make a stream"));
+      CudaStatus(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "ask for priorities"));
+  SINTER_RETURN_IF_ERROR(
+      CudaStatus(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, is_urgent ? highest : lowest),
+                 "make a stream"));
   return CudaStream(stream);
 }
 

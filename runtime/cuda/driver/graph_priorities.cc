@@ -90,6 +90,9 @@ absl::StatusOr<bool> SetGraphPriorities(cudaGraph_t graph) {
     SINTER_RETURN_IF_ERROR(CudaStatus(cudaGraphNodeGetType(nodes[i], &type), "see what was captured"));
     if (type != cudaGraphNodeTypeKernel) continue;
     cudaLaunchAttributeValue value = {};
+    SINTER_RETURN_IF_ERROR(CudaStatus(
+        cudaGraphKernelNodeGetAttribute(nodes[i], cudaLaunchAttributePriority, &value), "see a priority"));
+    if (value.priority == highest) continue;
     value.priority = static_cast<int>(std::min<int64_t>(highest + slack[i], lowest));
     SINTER_RETURN_IF_ERROR(CudaStatus(
         cudaGraphKernelNodeSetAttribute(nodes[i], cudaLaunchAttributePriority, &value), "set a priority"));

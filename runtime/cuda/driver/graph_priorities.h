@@ -25,8 +25,9 @@ namespace sinter {
 std::vector<int64_t> FindSlack(size_t nodes, std::span<const std::pair<uint32_t, uint32_t>> edges);
 
 // Kernels without slack get the current GPU's highest priority. Each node of slack lowers the priority by
-// one, down to the lowest. Returns false, and changes nothing, for a graph without branches or with too many
-// nodes.
+// one, down to the lowest. Kernels that were captured with the highest priority keep it: those of exchanges,
+// which another GPU waits for too. Returns false, and changes nothing, for a graph without branches or with
+// too many nodes.
 absl::StatusOr<bool> SetGraphPriorities(cudaGraph_t graph);
 
 }  // namespace sinter
