@@ -134,9 +134,9 @@ class FileReader {
   // Fills `out` with the bytes that start at `offset`. DataLoss if the file ends before, for example because
   // another process has shortened the file since Open.
   absl::Status Read(uint64_t offset, std::span<std::byte> out) const;
-  // Returns the `count` bytes from `offset` on, in `room`: for large reads of bytes that are read once. What
-  // the page cache lacks is read past it where the file system can do so, for the cache limits the rate of a
-  // quick disk. `room` is aligned to SharedFile::kAlignment and has RoomFor(count) bytes. Errors as for Read.
+  // Returns the `count` bytes from `offset` on, in `room`: for large reads of bytes that are read once. After
+  // the first bytes, as far as the page cache has them, the others are read past it where the file system can
+  // do so, for the cache limits the rate of a quick disk. `room` is aligned to SharedFile::kAlignment and has RoomFor(count) bytes. Errors as for Read.
   absl::StatusOr<std::span<std::byte>> ReadPastCache(uint64_t offset, size_t count,
                                                      std::span<std::byte> room) const;
   static constexpr size_t RoomFor(size_t count) { return count + 2 * SharedFile::kAlignment; }
@@ -148,9 +148,13 @@ class FileReader {
  private:
   FileReader() = default;
 
+  // Returns the number of bytes from `offset` on that the page cache has, at most `count`.
+  size_t CachedBytes(uint64_t offset, size_t count) const;
+
   int fd_ = -1;
   int direct_fd_ = -1;  // Past the page cache; -1 if the file system cannot.
   uint64_t size_ = 0;
+  void* map_ = nullptr;  // The whole file, to see what the page cache has. Never read. Null: none.
   std::string path_;
 };
 

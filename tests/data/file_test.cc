@@ -1,6 +1,7 @@
 #include "sinter/runtime/formats/file.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -226,6 +227,38 @@ TEST(FileReaderTest, ReadsAtAnyPlacePastTheCache) {
   EXPECT_ERROR(file.ReadPastCache(kBytes - 100'000, 100'001, room), absl::StatusCode::kDataLoss,
                "a: the file is cut short: 1 bytes were to follow after 1048699");
   EXPECT_ERROR(file.ReadPastCache(~uint64_t{0}, 100'000, room), absl::StatusCode::kDataLoss, "cut short");
+}
+
+// The page cache must not read ahead what is read past it: every byte would come from the disk twice.
+TEST(FileReaderTest, PastTheCacheMeansThatTheCacheStaysEmpty) {
+  const ScratchFolder folder;
+  constexpr size_t kBytes = size_t{8} << 20, kPage = SharedFile::kAlignment;
+  ASSERT_OK(WriteFileAtomically(folder.File("a"), std::string(kBytes, 'x')));
+  const int fd = open(folder.File("a").c_str(), O_RDONLY), direct = open(folder.File("a").c_str(), O_DIRECT);
+  ASSERT_GE(fd, 0);
+  if (direct < 0)
+    GTEST_SKIP() << "the file system of " << folder.path() << " cannot read past the page cache";
+  close(direct);
+  ASSERT_EQ(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
+  void* const map = mmap(nullptr, kBytes, PROT_READ, MAP_SHARED, fd, 0);
+  ASSERT_NE(map, MAP_FAILED);
+  const auto cached_bytes = [&] {
+    std::vector<unsigned char> has(kBytes / kPage);
+    EXPECT_EQ(mincore(map, kBytes, has.data()), 0);
+    return kPage *
+           static_cast<size_t>(std::ranges::count_if(has, [](unsigned char bits) { return bits & 1; }));
+  };
+  if (cached_bytes() > 0) GTEST_SKIP() << "the system does not tell what it has in the page cache";
+  ASSERT_OK_AND_ASSIGN(const FileReader file, FileReader::Open(folder.File("a"), /*past_cache=*/true));
+  std::vector<std::byte> memory(FileReader::RoomFor(kBytes) + kPage);
+  const size_t skew = kPage - reinterpret_cast<uintptr_t>(memory.data()) % kPage;
+  const std::span<std::byte> room(memory.data() + skew, FileReader::RoomFor(kBytes));
+  for (const size_t begin : {size_t{0}, kBytes / 2 + 5}) {
+    ASSERT_OK(file.ReadPastCache(begin, kBytes / 4, room).status());
+  }
+  EXPECT_EQ(cached_bytes(), 0u);
+  munmap(map, kBytes);
+  close(fd);
 }
 
 TEST(FileReaderTest, ErrorsNamePathAndCause) {
