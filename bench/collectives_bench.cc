@@ -100,7 +100,7 @@ struct Exchange {
   }
   // Exchanges of one run, each of tensors of its own. A step of training has many, and the start of a run
   // takes longer than a small exchange.
-  int64_t Count() const { return std::clamp<int64_t>((int64_t{64} << 18) / elements, 1, 8); }
+  int64_t Count() const { return std::clamp<int64_t>((int64_t{64} << 18) / elements, 4, 8); }
   // The variables that device i reads and writes in exchange `number`.
   std::string InName(int64_t number, size_t i) const { return absl::StrCat("v", number, "_", i); }
   std::string OutName(int64_t number, size_t i) const {

@@ -136,7 +136,8 @@ class FileReader {
   absl::Status Read(uint64_t offset, std::span<std::byte> out) const;
   // Returns the `count` bytes from `offset` on, in `room`: for large reads of bytes that are read once. After
   // the first bytes, as far as the page cache has them, the others are read past it where the file system can
-  // do so, for the cache limits the rate of a quick disk. `room` is aligned to SharedFile::kAlignment and has RoomFor(count) bytes. Errors as for Read.
+  // do so, for the cache limits the rate of a quick disk. `room` is aligned to SharedFile::kAlignment and has
+  // RoomFor(count) bytes. Errors as for Read.
   absl::StatusOr<std::span<std::byte>> ReadPastCache(uint64_t offset, size_t count,
                                                      std::span<std::byte> room) const;
   static constexpr size_t RoomFor(size_t count) { return count + 2 * SharedFile::kAlignment; }

@@ -136,7 +136,7 @@ SINTER_DEVICE bool AddRound(const SumParameters& p, uint32_t round) {
       }
     }
   }
-  if (!Meets(p, 1)) return false;
+  if (p.meets_in_rounds != 0 && !Meets(p, 1)) return false;
 #pragma unroll
   for (uint32_t k = 0; k < kSumUnits; ++k) {
     if (of[k] == p.sums) continue;
@@ -155,7 +155,7 @@ SINTER_DEVICE bool Add(const SumParameters& p) {
         p.has_units_of_16 != 0 ? AddRound<T, 16 / sizeof(T)>(p, round) : AddRound<T, 1>(p, round);
     if (!has_added) return false;
   }
-  return true;
+  return p.meets_in_rounds != 0 || Meets(p, 1);
 }
 
 }  // namespace

@@ -12,8 +12,9 @@
 // a block.
 //
 // kSumKernel adds the terms of all ranks, in the order of the ranks. After a meeting it reads kSumUnits units
-// of each thread from every rank, in as many rounds as are needed. A meeting ends each: now all have read, so
-// that a result may have the place of a term. It has kExchangeThreads threads a block.
+// of each thread from every rank, in as many rounds as are needed. If a result may have the place of a term
+// that another GPU reads, a meeting in each round lets all read before any writes. Otherwise one meeting ends
+// the last round: now all have read. It has kExchangeThreads threads a block.
 //
 // Contract: constant data without dependencies. runtime/cuda/peer/peer_exchanges.h launches the kernel.
 #ifndef SINTER_KERNELS_CUDA_EXCHANGE_EXCHANGE_KERNEL_H_
@@ -26,7 +27,7 @@ namespace sinter::kernels {
 inline constexpr char kExchangeKernel[] = "sinter_exchange";
 inline constexpr char kSumKernel[] = "sinter_exchange_sum";
 inline constexpr uint32_t kExchangeThreads = 512;
-inline constexpr uint32_t kMostExchangeBlocks = 16;
+inline constexpr uint32_t kMostExchangeBlocks = 32;
 inline constexpr uint32_t kMostExchangePeers = 15;
 inline constexpr uint32_t kMostExchangeMoves = 144;
 
@@ -72,6 +73,7 @@ struct SumParameters {
   uint32_t peers, terms, sums, rounds;
   SumType type;
   uint32_t has_units_of_16;  // 0: a unit is one element.
+  uint32_t meets_in_rounds;  // 0: no result has the place of a term that another GPU reads.
   float divisor;             // Divides the sum: the number of ranks for a mean, else 1.
   ExchangePeer peer[kMostExchangePeers];
   ExchangeSum sum[kMostSums];

@@ -28,6 +28,8 @@ constexpr size_t kLeastEngineBytes = size_t{256} << 10;
 constexpr uint32_t kWarp = 32;
 
 constexpr uint32_t kMostMovingBlocks = 8;
+// More blocks add more than 1 MiB in less time, but leave fewer multiprocessors to other steps.
+constexpr size_t kFewBlocks = 16;
 constexpr size_t kBytesOfUnit = 16;
 
 // How often the members have come, for each meeting of each block.
@@ -215,6 +217,7 @@ absl::Status PeerExchanges::GiveSum(const SumPart& part, cudaStream_t stream) co
   parameters.terms = static_cast<uint32_t>(part.others.size()) + 1;
   parameters.type = part.type;
   parameters.has_units_of_16 = part.is_aligned ? 1 : 0;
+  parameters.meets_in_rounds = part.may_be_in_place ? 1 : 0;
   parameters.divisor = part.is_mean ? static_cast<float>(parameters.terms) : 1.0f;
   for (const Sum& sum : part.sums) {
     kernels::ExchangeSum& made = parameters.sum[parameters.sums++];
@@ -226,8 +229,9 @@ absl::Status PeerExchanges::GiveSum(const SumPart& part, cudaStream_t stream) co
   }
   const size_t units = part.most_elements * element / unit;
   constexpr size_t kUnitsOfBlock = size_t{kernels::kSumUnits} * kernels::kExchangeThreads;
-  const size_t blocks =
-      std::clamp<size_t>((units + kUnitsOfBlock - 1) / kUnitsOfBlock, 1, kMostExchangeBlocks);
+  const char* xb = getenv("SINTER_X_BLOCKS");
+  const size_t most = units * unit <= kMostSumBytes ? kFewBlocks : xb ? atoi(xb) : kMostExchangeBlocks;
+  const size_t blocks = std::clamp<size_t>((units + kUnitsOfBlock - 1) / kUnitsOfBlock, 1, most);
   const size_t of_round = kUnitsOfBlock * blocks;
   parameters.rounds = static_cast<uint32_t>((units + of_round - 1) / of_round);
   return Start(sum_kernel_, parameters, static_cast<uint32_t>(blocks), kernels::kExchangeThreads, stream);

@@ -15,7 +15,8 @@
 // Copy engines never read from another GPU's memory: in captured graphs on two H200s (driver 580), those that
 // read stopped now and then, and those that wrote never.
 //
-// A kernel also adds the terms of all ranks, if there are few bytes: it reads those of the others.
+// A kernel also adds the terms of all ranks, if there are few bytes or if each rank adds its own part. It
+// reads the terms of the others.
 //
 // Thread-safe: each GPU has a thread of its own.
 #ifndef SINTER_RUNTIME_CUDA_PEER_PEER_EXCHANGES_H_
@@ -91,11 +92,13 @@ class PeerExchanges {
   // received and sent everything.
   absl::Status Give(const Part& part, cudaStream_t stream) const;
 
-  // The largest sums that a kernel adds, in bytes of a rank's result, and the most tensors of one exchange.
+  // The largest sums that a kernel adds for all ranks, in bytes, and the most tensors of one exchange.
   static constexpr int64_t kMostSumBytes = int64_t{1} << 20;
   static constexpr size_t kMostSums = kernels::kMostSums;
+  // The most elements that are added for one rank each.
+  static constexpr int64_t kMostScattered = int64_t{1} << 31;
   // A tensor that a device adds up: the terms of all ranks, in their order. The result may have the place of
-  // this device's term.
+  // this device's term if no other device reads that, or if `may_be_in_place`.
   struct Sum {
     std::vector<const std::byte*> terms;
     std::byte* to;
@@ -106,6 +109,7 @@ class PeerExchanges {
     std::vector<uint32_t> others;
     kernels::SumType type;
     bool is_mean;
+    bool may_be_in_place;
     std::vector<Sum> sums;
     size_t most_elements;  // In all tensors together, of any member.
     bool is_aligned;       // All addresses and sizes of all members are multiples of 16 bytes.

@@ -144,7 +144,7 @@ std::optional<kernels::SumType> SumTypeOf(DType dtype) {
   }
 }
 
-// A small sum or mean by a kernel that reads the terms of the other GPUs of this process.
+// A sum or mean by a kernel that reads the terms of the other GPUs of this process.
 class PeerSumStep : public CudaExchangeStep {
  public:
   PeerSumStep(const CudaContext& context, const PeerExchanges::Place& place,
@@ -162,6 +162,8 @@ class PeerSumStep : public CudaExchangeStep {
     std::ranges::remove_copy(group_, std::back_inserter(part_.others), group_[rank]);
     part_.type = *SumTypeOf(collective.dtype);
     part_.is_mean = collective.combine == fb::ReduceOp::Mean;
+    // A rank's part of its own operand is read by no other rank.
+    part_.may_be_in_place = !is_scattered_;
     part_.most_elements = static_cast<size_t>(collective.elements());
     if (!is_scattered_) return;
     part_.most_elements = 0;
@@ -271,18 +273,24 @@ bool GoesByPeers(const CudaContext& context, const CollectiveLayout& collective)
          context.peers()->Has(collective.group);
 }
 
-// True if a kernel that reads the terms of all GPUs can do the collective. Many bytes are left to NCCL: each
-// GPU would read all of them.
+// True if a kernel that reads the terms of all GPUs does the collective. A large all_reduce is left to NCCL:
+// each GPU would read all of the terms.
 bool IsPeerSum(const CudaContext& context, const CollectiveLayout& collective) {
   using Kind = fb::CollectiveKind;
   const bool adds = collective.combine == fb::ReduceOp::Sum || collective.combine == fb::ReduceOp::Mean;
-  return context.peers() != nullptr && collective.traits().combines && adds && collective.size() > 1 &&
-         (collective.kind == Kind::AllReduce || collective.kind == Kind::ReduceScatter) &&
-         SumTypeOf(collective.dtype).has_value() &&
-         collective.elements() * SizeOf(collective.dtype) <= PeerExchanges::kMostSumBytes &&
-         (collective.kind == Kind::ReduceScatter ||
-          collective.starts.size() <= PeerExchanges::kMostSums + 1) &&
-         context.peers()->Has(collective.group);
+  const bool can = context.peers() != nullptr && collective.traits().combines && adds &&
+                   collective.size() > 1 && SumTypeOf(collective.dtype).has_value() &&
+                   context.peers()->Has(collective.group);
+  const int64_t bytes = collective.elements() * SizeOf(collective.dtype);
+  switch (collective.kind) {
+    case Kind::AllReduce:
+      return can && bytes <= PeerExchanges::kMostSumBytes &&
+             collective.starts.size() <= PeerExchanges::kMostSums + 1;
+    case Kind::ReduceScatter:
+      return can && collective.elements() <= PeerExchanges::kMostScattered;
+    default:
+      return false;
+  }
 }
 
 }  // namespace

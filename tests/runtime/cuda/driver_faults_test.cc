@@ -340,7 +340,7 @@ TEST_F(PeerCopiesTest, MoveWhatEachKindMoves) {
 }
 
 // Small sums and means, by the kernel that reads the terms of the others.
-TEST_F(PeerCopiesTest, AddSmallTensors) {
+TEST_F(PeerCopiesTest, AddTensors) {
   using Kind = fb::CollectiveKind;
   std::vector<DType> types = {DType::kF32};
   if (!UsesSoftwareGpu()) types.insert(types.end(), {DType::kBf16, DType::kF16});
@@ -349,7 +349,9 @@ TEST_F(PeerCopiesTest, AddSmallTensors) {
   for (const DType dtype : types) {
     for (const Kind kind : {Kind::AllReduce, Kind::ReduceScatter}) {
       // One element, units of 16 bytes, a remainder, and several rounds.
-      for (const int64_t size : {1, 1 << 12, 4099, 1 << 17, (1 << 17) - 1}) {
+      std::vector<int64_t> sizes = {1, 1 << 12, 4099, 1 << 17, (1 << 17) - 1};
+      if (kind == Kind::ReduceScatter) sizes.insert(sizes.end(), {1 << 20, (1 << 20) + 3});
+      for (const int64_t size : sizes) {
         CollectiveCase c = CaseOf(kind, size);
         c.combine = number % 2 == 0 ? fb::ReduceOp::Sum : fb::ReduceOp::Mean;
         c.dtype = dtype;

@@ -10,6 +10,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sinter/runtime/cuda/driver/cuda_devices.h"
+#include "sinter/runtime/cuda/driver/cuda_handles.h"
+#include "sinter/runtime/cuda/driver/graph_priorities.h"
 
 namespace sinter {
 namespace {
@@ -34,6 +36,55 @@ TEST(PeerExchangesTest, MeetingsEnd) {
   waiting.join();
   EXPECT_EQ(waited, reason);
   EXPECT_EQ(meet(3, std::chrono::milliseconds(0)).status(), reason);
+}
+
+// Captures two branches between a first and a last kernel: one of two kernels, and one of a single kernel, on
+// an urgent stream or not. Returns the priorities that the kernels then have.
+std::vector<int> PrioritiesWithABranchOn(const PeerExchanges& peers, bool is_urgent) {
+  const CudaStream origin = MakeCudaStream().value(), side = MakeCudaStream(is_urgent).value();
+  const CudaEvent forked = MakeCudaEvent().value(), joined = MakeCudaEvent().value();
+  uint32_t* mark = nullptr;
+  EXPECT_EQ(cudaHostAlloc(reinterpret_cast<void**>(&mark), sizeof(uint32_t), cudaHostAllocDefault),
+            cudaSuccess);
+  EXPECT_EQ(cudaStreamBeginCapture(origin.get(), cudaStreamCaptureModeThreadLocal), cudaSuccess);
+  const auto launch = [&](const CudaStream& stream) { EXPECT_TRUE(peers.SetMark(mark, stream.get()).ok()); };
+  launch(origin);
+  EXPECT_EQ(cudaEventRecord(forked.get(), origin.get()), cudaSuccess);
+  EXPECT_EQ(cudaStreamWaitEvent(side.get(), forked.get(), 0), cudaSuccess);
+  launch(side);
+  EXPECT_EQ(cudaEventRecord(joined.get(), side.get()), cudaSuccess);
+  launch(origin);
+  launch(origin);
+  EXPECT_EQ(cudaStreamWaitEvent(origin.get(), joined.get(), 0), cudaSuccess);
+  launch(origin);
+  cudaGraph_t graph = nullptr;
+  EXPECT_EQ(cudaStreamEndCapture(origin.get(), &graph), cudaSuccess);
+  EXPECT_TRUE(SetGraphPriorities(graph).value());
+  size_t count = 5;
+  std::vector<cudaGraphNode_t> nodes(count);
+  EXPECT_EQ(cudaGraphGetNodes(graph, nodes.data(), &count), cudaSuccess);
+  std::vector<int> priorities;
+  for (cudaGraphNode_t const node : nodes) {
+    cudaLaunchAttributeValue value = {};
+    EXPECT_EQ(cudaGraphKernelNodeGetAttribute(node, cudaLaunchAttributePriority, &value), cudaSuccess);
+    priorities.push_back(value.priority);
+  }
+  EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+  EXPECT_EQ(cudaFreeHost(mark), cudaSuccess);
+  return priorities;
+}
+
+// The GPU's scheduler gives a free multiprocessor to the most urgent kernel, and another GPU may wait for an
+// exchange.
+TEST(PeerExchangesTest, ExchangesStayTheMostUrgentKernelsOfACapture) {
+  if (NumCudaDevices() < 2) GTEST_SKIP() << "there is one GPU";
+  const auto peers = PeerExchanges::Create({{.device = 0, .gpu = 0}, {.device = 1, .gpu = 1}}).value();
+  int lowest = 0, highest = 0;
+  ASSERT_EQ(cudaDeviceGetStreamPriorityRange(&lowest, &highest), cudaSuccess);
+  ASSERT_LT(highest, lowest);
+  EXPECT_THAT(PrioritiesWithABranchOn(*peers, /*is_urgent=*/true), ::testing::Each(highest));
+  EXPECT_THAT(PrioritiesWithABranchOn(*peers, /*is_urgent=*/false),
+              ::testing::UnorderedElementsAre(highest, highest, highest, highest, highest + 1));
 }
 
 // GPUs compile this text when a session is made.

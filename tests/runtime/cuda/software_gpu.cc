@@ -106,7 +106,7 @@ void Give(cudaStream_t to, MakeWork make, cudaGraphNodeType type) {
     stream.work.push_back(make());
     return;
   }
-  auto node = std::make_unique<Node>(Node{std::move(make), stream.after, type});
+  auto node = std::make_unique<Node>(Node{std::move(make), stream.after, type, stream.priority});
   stream.after = {stream.capture->nodes.size()};
   stream.capture->nodes.push_back(std::move(node));
 }
@@ -248,11 +248,12 @@ cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, size_t byt
 // Streams and events
 // ------------------------------------------------------------------------------------------
 
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* made, unsigned) {
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* made, unsigned, int priority) {
   const Lock lock(TheMachine().mutex);
   if (Lost() != cudaSuccess) return Answer(Lost());
   auto* const stream = new Stream;
   stream->device = current_device;
+  stream->priority = priority;
   TheMachine().streams.insert(stream);
   *made = reinterpret_cast<cudaStream_t>(stream);
   return cudaSuccess;

@@ -46,6 +46,7 @@ struct Node {
   MakeWork make;
   std::vector<size_t> before;
   cudaGraphNodeType type;
+  int priority;
 };
 
 struct Graph {
@@ -56,6 +57,7 @@ struct Graph {
 
 struct Stream {
   int device = 0;
+  int priority = 0;
   std::deque<Work> work;
   Graph* capture = nullptr;  // Null if the stream is not captured.
   bool is_origin = false;

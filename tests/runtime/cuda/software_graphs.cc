@@ -160,11 +160,25 @@ cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType* type) 
   return Answer(Lost());
 }
 
-cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID,
-                                            const cudaLaunchAttributeValue*) {
+cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID attribute,
+                                            cudaLaunchAttributeValue* value) {
   const Lock lock(TheMachine().mutex);
-  if (reinterpret_cast<const Node*>(node)->type != cudaGraphNodeTypeKernel)
+  const auto& of = *reinterpret_cast<const Node*>(node);
+  if (of.type != cudaGraphNodeTypeKernel || attribute != cudaLaunchAttributePriority) {
     return Answer(cudaErrorInvalidValue);
+  }
+  value->priority = of.priority;
+  return Answer(Lost());
+}
+
+cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID attribute,
+                                            const cudaLaunchAttributeValue* value) {
+  const Lock lock(TheMachine().mutex);
+  auto& of = *reinterpret_cast<Node*>(node);
+  if (of.type != cudaGraphNodeTypeKernel || attribute != cudaLaunchAttributePriority) {
+    return Answer(cudaErrorInvalidValue);
+  }
+  of.priority = value->priority;
   return Answer(Lost());
 }
 
