@@ -148,15 +148,15 @@ std::vector<ExchangeSample> HopperExchanges() {
     samples.push_back({ExchangeKind::kAllReduce, 4, mebi * kMebi, 1.5 * mebi * kMebi / (gb * kGiga)});
   }
   // Two in a captured graph, NCCL 2.28.9, docs/performance-notes.md, "Exchanges beside other steps on two
-  // GPUs": MiB that a rank sends, and us. Sums of up to 1 MiB are Sinter's, larger ones NCCL's; a
-  // reduce_scatter has the time of NCCL's all_gather. In a plan each takes 2.2 us more: a gather of 1 MiB in
-  // all, 9.7 (docs/benchmarks.md, "On two H200s: figures of 2026-11-26").
+  // GPUs": MiB that a rank sends, and us. Sums of up to 1 MiB are Sinter's, larger ones NCCL's; the larger of
+  // a reduce_scatter are from docs/benchmarks.md, "On two H200s: figures of 2026-11-26". In a plan each takes
+  // 2.2 us more: a gather of 1 MiB in all, 9.7 (the same page).
   constexpr double kInPlan = 2.2;
   const struct {
     double mebi, summed, scattered, moved;
   } sizes[] = {{1.0 / 64, 6.2, 6.2, 5.6}, {1.0 / 16, 6.3, 6.3, 5.8}, {0.25, 6.9, 6.9, 6.4},
-               {1, 9.4, 16.0, 9.0},       {4, 32.4, 34.9, 25.4},     {16, 76.6, 88.9, 59.4},
-               {64, 248.6, 289, 190}};
+               {1, 9.4, 11.0, 9.0},       {4, 32.4, 22, 25.4},       {16, 76.6, 64, 59.4},
+               {64, 248.6, 232, 190}};
   for (const auto& [mebi, summed, scattered, moved] : sizes) {
     const double sent = mebi * kMebi;
     samples.push_back({ExchangeKind::kAllReduce, 2, sent, (summed + kInPlan) * kMicro});

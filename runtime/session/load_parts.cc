@@ -193,16 +193,22 @@ class PartLoader {
     const TensorBox whole = TensorBox::Whole(parts.front().box.whole_elements());
     SINTER_ASSIGN_OR_RETURN(const std::byte* const tensor,
                             ReadRows(file_, entry.begin, whole, size, piece, /*is_last=*/writes, memory));
-    std::vector<std::byte> values;
+    std::vector<std::byte> others;
     for (CheckedPart& part : parts) {
       const int64_t first = part.box.CountBefore(piece.first);
       const int64_t count = part.box.CountBefore(piece.first + piece.count) - first;
       if (count == 0) continue;
-      values.resize(static_cast<size_t>(count * size));
+      std::byte* values = writes ? PlaceInMemory(part) : nullptr;
+      if (values != nullptr) {
+        values += first * size;
+      } else {
+        others.resize(static_cast<size_t>(count * size));
+        values = others.data();
+      }
       part.box.ForEachRun(first, count, [&](int64_t at, int64_t from, int64_t run) {
-        std::copy_n(tensor + (from - piece.first) * size, run * size, values.data() + (at - first) * size);
+        std::copy_n(tensor + (from - piece.first) * size, run * size, values + (at - first) * size);
       });
-      SINTER_RETURN_IF_ERROR(Take(part, {piece.item, first, count}, writes, values.data()));
+      SINTER_RETURN_IF_ERROR(Take(part, {piece.item, first, count}, writes, values));
     }
     return absl::OkStatus();
   }
@@ -215,7 +221,12 @@ class PartLoader {
     return Take(item, piece, writes, values);
   }
 
-  // Adds a piece's term to the item's, and writes its values.
+  // Returns the place of the part's values in main memory; null if they are elsewhere, or in several places.
+  std::byte* PlaceInMemory(const CheckedPart& item) {
+    return item.part != nullptr && item.part->copies.size() == 1 ? variables_.InMemory(*item.part) : nullptr;
+  }
+
+  // Adds a piece's term to the item's, and writes its values, which may already be in their place.
   absl::Status Take(CheckedPart& item, const FilePiece& piece, bool writes, std::byte* values) {
     const SafetensorsEntry& entry = file_.entries()[item.entry];
     const int64_t size = SizeOf(entry.dtype);
@@ -230,9 +241,9 @@ class PartLoader {
       return absl::DataLossError(absl::StrCat(file_.path(), ": an element of the BOOL tensor '",
                                               PrintableText(entry.name), "' is neither 0 nor 1"));
     }
-    const bool is_in_memory =
-        item.part != nullptr && item.part->copies.size() == 1 && variables_.InMemory(*item.part) != nullptr;
-    if (writes && is_in_memory) {
+    const std::byte* const place = PlaceInMemory(item);
+    const bool is_in_memory = place != nullptr;
+    if (writes && is_in_memory && values != place + piece.first * size) {
       SINTER_RETURN_IF_ERROR(variables_.WritePart(*item.part, piece.first, piece.count, values));
     }
     const std::lock_guard<std::mutex> lock(mutex_);

@@ -74,7 +74,7 @@ class SessionVariables {
   // The process that runs a rank.
   int ProcessOf(uint32_t rank) const;
   // The part's values in main memory; null if they are on another device.
-  const std::byte* InMemory(const Part& part) const {
+  std::byte* InMemory(const Part& part) const {
     return BuffersOf(part.copies.front()).is_host ? buffers_.variables[part.copies.front()] : nullptr;
   }
   // FailedPrecondition as View.
