@@ -21,6 +21,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pair;
 using tools::LoneWorld;
 using tools::MeasuredSteps;
 using tools::Prediction;
@@ -70,6 +71,11 @@ TEST_F(MeasuredStepsTest, OneDeviceMeasuresOneRankOfMany) {
     if (!is_exchange) EXPECT_GE(*measured->Of(0, i), 0) << "step " << i;
   }
   EXPECT_GT(exchanges, 5u);
+  LoneWorld world(0, 6);
+  absl::StatusOr<Session> session = Session::Create(plan.Share(), {.world = &world});
+  ASSERT_TRUE(session.ok()) << session.status();
+  EXPECT_THAT(measured->library_bytes,
+              ElementsAre(Pair(0, static_cast<uint64_t>(session->memory().library_workspace))));
   EXPECT_EQ(measured->seconds.size(), f.steps()->size() - exchanges);
   EXPECT_THAT(std::string(tools::MeasureSteps({.plan = path}, {.repeat = 0}).status().message()),
               HasSubstr("--repeat must be at least 1"));

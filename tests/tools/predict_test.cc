@@ -261,6 +261,13 @@ TEST(PredictTest, TheGradientOfAttentionKeepsScores) {
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(tools::PredictMemory(plan->table(), 1000)[0].libraries, uint64_t{8} * 12 * 1024 * 1024 * 2);
   EXPECT_EQ(tools::PredictMemory(plan->table(), 1e9)[0].libraries, uint64_t{1'000'000'000});
+  tools::MeasuredSteps measured;
+  measured.library_bytes[0] = 5000;
+  const tools::PredictedMemory memory = tools::PredictMemory(plan->table(), 1e9, &measured)[0];
+  EXPECT_EQ(memory.libraries, 5120u) << "what a session takes replaces the estimate";
+  EXPECT_FALSE(memory.is_estimated);
+  measured.library_bytes.clear();
+  EXPECT_TRUE(tools::PredictMemory(plan->table(), 1e9, &measured)[0].is_estimated);
   const Plan of_kernels = *Training().Make();
   EXPECT_EQ(tools::PredictMemory(of_kernels.table(), 1e9)[0].libraries, 0u) << "no library computes a step";
 }

@@ -94,6 +94,7 @@ class StepsMeasurement {
     if (processes > 1) options.world = &world;
     SINTER_ASSIGN_OR_RETURN(FunctionCall call, FunctionCall::Make(options));
     SINTER_ASSIGN_OR_RETURN(const std::vector<double> entries, TimeEntries(call, options_.repeat));
+    AddWorkspaces(call.session(), process);
     const bool has_mesh = call.session().plan().table().mesh() != nullptr;
     size_t entry = 0;
     for (uint32_t i = 0; i < SizeOrZero(function.steps()); ++i) {
@@ -114,6 +115,18 @@ class StepsMeasurement {
     SINTER_ASSIGN_OR_RETURN(const DeviceInfo described, QueryDevice(device));
     measured_.device = absl::StrCat(device.ToString(), " (", described.name, ")");
     return absl::OkStatus();
+  }
+
+  // Without a mesh and with several processes, each has one device of the plan.
+  void AddWorkspaces(const Session& session, uint32_t process) {
+    const fb::Plan& table = session.plan().table();
+    const RankMesh mesh(table);
+    const uint32_t rank = table.mesh() == nullptr ? 0 : process;
+    for (uint32_t d = 0; d < NumDevices(table); ++d) {
+      const int64_t bytes = session.memory(DeviceOfRank(table, rank, d)).library_workspace;
+      uint64_t& most = measured_.library_bytes[d];
+      most = std::max(most, static_cast<uint64_t>(bytes));
+    }
   }
 
   static absl::Status Differs() {

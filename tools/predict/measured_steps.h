@@ -1,5 +1,6 @@
-// `sinter predict --measure`: the times of a function's steps, measured on this machine for one rank of each
-// kind. Exchanges with other ranks are left out, so one device suffices for a plan of any number of ranks.
+// `sinter predict --measure`: the times of a function's steps and the workspaces of libraries, measured on
+// this machine for one rank of each kind. Exchanges with other ranks are left out, so one device suffices for
+// a plan of any number of ranks.
 //
 //   SINTER_ASSIGN_OR_RETURN(const MeasuredSteps measured,
 //                           MeasureSteps({.plan = "gpt2.plan", .function = "train"}, {.repeat = 10}));
@@ -24,6 +25,8 @@ struct MeasuredSteps {
   // Seconds by the positions of a function in Plan.functions and of a step in the function. On a GPU with the
   // pause before the step. Without exchanges and copies between devices.
   std::map<std::pair<uint32_t, uint32_t>, double> seconds;
+  // Bytes that libraries take on each device of a rank: the most of the ranks that were measured.
+  std::map<uint32_t, uint64_t> library_bytes;
 
   std::optional<double> Of(uint32_t function, uint32_t step) const {
     const auto found = seconds.find({function, step});

@@ -64,7 +64,8 @@ bool ReadsConstants(const fb::Function& function, uint32_t device) {
 
 }  // namespace
 
-std::vector<PredictedMemory> PredictMemory(const fb::Plan& plan, double library_bytes) {
+std::vector<PredictedMemory> PredictMemory(const fb::Plan& plan, double library_bytes,
+                                           const MeasuredSteps* measured) {
   std::vector<PredictedMemory> devices(NumDevices(plan));
   for (uint32_t d = 0; d < devices.size(); ++d) {
     PredictedMemory& memory = devices[d];
@@ -87,6 +88,10 @@ std::vector<PredictedMemory> PredictMemory(const fb::Plan& plan, double library_
     }
     if (!is_host && reads_constants) memory.constants = Rounded(OrEmpty(plan.constants()).size());
     if (has_library) memory.libraries = std::max(memory.libraries, static_cast<uint64_t>(library_bytes));
+    if (measured != nullptr && !is_host && measured->library_bytes.contains(d)) {
+      memory.libraries = Rounded(measured->library_bytes.at(d));
+      memory.is_estimated = false;
+    }
   }
   for (const fb::Variable* variable : OrEmpty(plan.variables())) {
     devices[variable->device()].variables += Rounded(variable->bytes());

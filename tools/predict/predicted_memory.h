@@ -12,6 +12,7 @@
 
 #include "runtime/plan_generated.h"
 #include "sinter/runtime/memory/device.h"
+#include "sinter/tools/predict/measured_steps.h"
 
 namespace sinter::tools {
 
@@ -22,15 +23,18 @@ struct PredictedMemory {
   uint64_t workspaces = 0;  // The part of the arena that is a workspace at some step; not added again.
   uint64_t inputs = 0;      // Copies of the inputs on a device outside of main memory.
   uint64_t constants = 0;   // Copies; on a host the plan's own bytes, which do not count.
-  // Workspaces that a library chooses when a session is made: an estimate, from the cost table and the plan.
+  // Workspaces that a library chooses when a session is made: measured, or an estimate from the cost table
+  // and the plan.
   uint64_t libraries = 0;
+  bool is_estimated = true;  // `libraries` is an estimate.
 
   uint64_t total() const { return variables + arena + inputs + constants + libraries; }
 };
 
 // The devices of rank 0. `library_bytes`: the least workspace of libraries on a device outside of main memory
-// that has a matmul, a convolution or attention.
-std::vector<PredictedMemory> PredictMemory(const fb::Plan& plan, double library_bytes);
+// that has a matmul, a convolution or attention. `measured` replaces this estimate; null: nothing measured.
+std::vector<PredictedMemory> PredictMemory(const fb::Plan& plan, double library_bytes,
+                                           const MeasuredSteps* measured = nullptr);
 
 }  // namespace sinter::tools
 

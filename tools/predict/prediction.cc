@@ -38,7 +38,7 @@ absl::StatusOr<Prediction> Predict(const Plan& plan, const cost::DeviceCosts& co
   p.ranks_per_node = made.ranks_per_node();
   p.seconds = result.seconds;
   p.notes = made.notes();
-  p.memory = PredictMemory(made.table(), costs.table().library_bytes);
+  p.memory = PredictMemory(made.table(), costs.table().library_bytes, options.plan.measured);
   const cost::RankResult& last = *std::ranges::max_element(result.ranks, {}, &cost::RankResult::end);
   p.rank = made.RankName(last.rank);
   const DeviceProgram& program = made.programs()[made.simulation().program_of_rank[last.rank]];

@@ -20,7 +20,9 @@ void AddMemory(std::string* out, const PredictedMemory& memory) {
   absl::StrAppend(out, ", variables ", bytes(memory.variables));
   if (memory.inputs > 0) absl::StrAppend(out, ", inputs ", bytes(memory.inputs));
   if (memory.constants > 0) absl::StrAppend(out, ", constants ", bytes(memory.constants));
-  if (memory.libraries > 0) absl::StrAppend(out, ", libraries about ", bytes(memory.libraries));
+  if (memory.libraries > 0) {
+    absl::StrAppend(out, ", libraries ", memory.is_estimated ? "about " : "", bytes(memory.libraries));
+  }
   absl::StrAppend(out, "\n");
 }
 
