@@ -91,11 +91,11 @@ llvm::SmallVector<StringAttr, 1> CutFurther(ir::MeshAttr mesh, Sharding& shardin
 }  // namespace
 
 FunctionSharding::FunctionSharding(FuncOp function, const ShardSettings& settings,
-                                   llvm::ArrayRef<mlir::BlockArgument> inputs)
+                                   llvm::ArrayRef<mlir::BlockArgument> batch)
     : function_(function),
       settings_(settings),
       mesh_(settings.mesh),
-      batch_(function, inputs),
+      batch_(function, batch),
       wishes_(function, settings.mesh, settings.cuts),
       reasons_(function, settings.mesh, *this) {
   for (mlir::BlockArgument argument : function.getArguments()) {

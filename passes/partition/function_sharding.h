@@ -2,7 +2,7 @@
 // `shard`).
 //
 //   // Arguments and variables have their shardings already.
-//   if (failed(FunctionSharding(function, {.mesh = mesh, .cuts = cuts}, inputs).run())) ...
+//   if (failed(FunctionSharding(function, {.mesh = mesh, .cuts = cuts}, batch).run())) ...
 //
 // 1. Wishes (VariableWishes). The new value of a variable that is cut for storage alone (kStoredAttr) is
 //    wished for in the variable's parts, and so are the values from which pointwise ops compute it: a
@@ -49,9 +49,9 @@ struct ShardSettings {
 
 class FunctionSharding : private ReshardReasons::Parts {
  public:
-  // Dimension 0 of `inputs` is the batch.
+  // Dimension 0 of the arguments `batch` is the batch.
   FunctionSharding(mlir::func::FuncOp function, const ShardSettings& settings,
-                   llvm::ArrayRef<mlir::BlockArgument> inputs);
+                   llvm::ArrayRef<mlir::BlockArgument> batch);
   FunctionSharding(const FunctionSharding&) = delete;
   FunctionSharding& operator=(const FunctionSharding&) = delete;
 

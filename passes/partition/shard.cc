@@ -37,11 +37,12 @@ class ShardPass : public impl::ShardBase<ShardPass> {
       if (function.isPrivate()) continue;
       if (mlir::failed(cutInputs(function))) return signalPassFailure();
       setVariables(function, cuts);
-      llvm::SmallVector<mlir::BlockArgument> inputs;
+      llvm::SmallVector<mlir::BlockArgument> batch;
       for (mlir::BlockArgument argument : function.getArguments()) {
-        if (hasBatch(argument)) inputs.push_back(argument);
+        if (hasBatch(argument) || isSharedData(argument, cuts)) batch.push_back(argument);
       }
-      if (mlir::failed(FunctionSharding(function, settings, inputs).run())) return signalPassFailure();
+      if (batch.empty()) reportNoRows(function);
+      if (mlir::failed(FunctionSharding(function, settings, batch).run())) return signalPassFailure();
     }
   }
 
@@ -60,6 +61,8 @@ class ShardPass : public impl::ShardBase<ShardPass> {
   mlir::LogicalResult cutInputs(FuncOp function);
   void setVariables(FuncOp function, const VariableCuts& cuts);
   bool hasBatch(mlir::BlockArgument argument);
+  bool isSharedData(mlir::BlockArgument argument, const VariableCuts& cuts);
+  void reportNoRows(FuncOp function);
 
   // Parts of a batch.
   int64_t count() { return ir::CountParts(mesh_, axes_); }
@@ -163,6 +166,33 @@ bool ShardPass::hasBatch(mlir::BlockArgument argument) {
   auto function = llvm::cast<FuncOp>(argument.getOwner()->getParentOp());
   auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), ir::kInputAttr);
   return name && ir::TypeOf(argument).getRank() > 0 && !llvm::is_contained(whole, name.str());
+}
+
+// True for a variable of which each rank has rows, and which no function changes: data that stay on the
+// devices.
+bool ShardPass::isSharedData(mlir::BlockArgument argument, const VariableCuts& cuts) {
+  const llvm::StringRef name =
+      VariableOfArgument(llvm::cast<FuncOp>(argument.getOwner()->getParentOp()), argument.getArgNumber());
+  const ir::ShardingAttr cut = name.empty() ? nullptr : cuts.of(name);
+  if (!cut || ir::TypeOf(argument).getRank() == 0) return false;
+  const Sharding sharding = Sharding::Of(cut);
+  const auto& axes = sharding.dims.front().front().axes;
+  if (axes.empty() || llvm::any_of(axes, [&](StringAttr a) { return llvm::is_contained(row_axes_, a); })) {
+    return false;
+  }
+  return llvm::none_of(getOperation().getOps<FuncOp>(), [&](FuncOp function) {
+    return llvm::any_of(llvm::seq(function.getNumResults()),
+                        [&](unsigned i) { return VariableOfResult(function, i) == name; });
+  });
+}
+
+void ShardPass::reportNoRows(FuncOp function) {
+  if (!report || row_axes_.empty()) return;
+  mlir::emitRemark(function.getLoc())
+      << "every rank of axis " << row_axes_.front() << " has all rows in function \"" << function.getSymName()
+      << "\": rows are those of a batch, and it has no input with one, nor a variable whose rows another "
+         "axis "
+      << "cuts";
 }
 
 mlir::LogicalResult ShardPass::cutInputs(FuncOp function) {

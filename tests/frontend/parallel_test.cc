@@ -20,8 +20,10 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::FloatNear;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::Pointwise;
 
 constexpr int64_t kRows = 8, kWidth = 16, kHidden = 32;
 
@@ -311,6 +313,54 @@ TEST(ParallelTest, RowsTakeLessMemory) {
       reports[1].ToString(),
       AllOf(HasSubstr("axis \"tensor\" cuts variable \"1.1.weight\"; each rank gets some rows of the sum"),
             HasSubstr("matmul reads all of a value, of which the ranks have rows because axis")));
+}
+
+// Losses of three steps.
+std::vector<float> Losses(const Graph& graph, const CompileOptions& options, CompileReport* report) {
+  const absl::StatusOr<Plan> plan = Compile(graph, options, report);
+  EXPECT_TRUE(plan.ok()) << plan.status();
+  absl::StatusOr<Session> session = Session::Create(plan->Share());
+  EXPECT_TRUE(session.ok()) << session.status();
+  std::vector<float> losses;
+  for (int step = 0; step < 3; ++step) {
+    const absl::StatusOr<Outputs> outputs = session->Run("train", {});
+    EXPECT_TRUE(outputs.ok()) << outputs.status();
+    losses.push_back((*outputs->Get("loss").value()->Span<float>())[0]);
+  }
+  return losses;
+}
+
+// Data that stay on the devices, with examples that the axis data cuts or not.
+TEST(ParallelTest, DataInVariablesHaveRows) {
+  setenv("SINTER_CPU_DEVICES", "4", /*overwrite=*/1);
+  Graph graph("net", {.seed = 3});
+  nn::Module net = nn::Residual{nn::Linear(kHidden, {.out_dim = "mlp"}), nn::Relu(),
+                                nn::Linear(kWidth, {.in_dim = "mlp"})};
+  graph.Function("train", Mode::kTrain, [&](Builder& b) {
+    const Variable x = b.MakeVariable(
+        "x", F32, {kRows, kWidth},
+        {.init = {VariableInit::Kind::kNormal, 0, 1}, .trainable = false, .dims = {"examples", ""}});
+    Tensor loss = Mean(Square(net(b.Read(x))));
+    optim::Sgd{.learning_rate = 0.01}.Minimize(loss);
+    b.Output("loss", loss);
+  });
+  const parallel::Tensor examples = {.axis = "data", .dims = {"examples"}}, rows = {.rows = true};
+  const std::vector<float> alone = Losses(graph, {}, nullptr);
+  EXPECT_LT(alone[2], alone[0]);
+  CompileReport report;
+  CompileOptions options = OnMesh({{"data", 2}, {"tensor", 2}}, {examples, rows});
+  options.report = true;
+  EXPECT_THAT(Losses(graph, options, &report), Pointwise(FloatNear(1e-5F), alone));
+  EXPECT_GT(ExchangedBytes(report.exchanges, "reduce_scatter", "tensor"), 0);
+  EXPECT_THAT(report.copies, Not(Contains(HasSubstr("has all rows"))));
+  options = OnMesh({{"tensor", 2}}, {rows});
+  options.report = true;
+  report = {};
+  EXPECT_THAT(Losses(graph, options, &report), Pointwise(FloatNear(1e-5F), alone));
+  EXPECT_EQ(ExchangedBytes(report.exchanges, "reduce_scatter"), 0);
+  EXPECT_THAT(report.copies,
+              Contains(HasSubstr("every rank of axis \"tensor\" has all rows in function \"train\": rows are "
+                                 "those of a batch, and it has no input with one")));
 }
 
 TEST(ParallelTest, RowsThatDoNotDivideStayWholeAndAreListed) {
