@@ -190,9 +190,7 @@ void ShardPass::reportNoRows(FuncOp function) {
   if (!report || row_axes_.empty()) return;
   mlir::emitRemark(function.getLoc())
       << "every rank of axis " << row_axes_.front() << " has all rows in function \"" << function.getSymName()
-      << "\": rows are those of a batch, and it has no input with one, nor a variable whose rows another "
-         "axis "
-      << "cuts";
+      << "\": rows are those of a batch, and no input has one, nor does another axis cut data in a variable";
 }
 
 mlir::LogicalResult ShardPass::cutInputs(FuncOp function) {

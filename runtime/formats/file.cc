@@ -411,7 +411,8 @@ absl::Status FileReader::Read(uint64_t offset, std::span<std::byte> out) const {
 size_t FileReader::CachedBytes(uint64_t offset, size_t count) const {
   if (map_ == nullptr || offset >= size_) return 0;
   // preadv2 with RWF_NOWAIT would tell as well, but then the system reads ahead into the page cache what is
-  // read past it right after: that took half the rate of a disk and more.
+  // read past it right after: that took half the rate of a disk and more. Of a file that this user may not
+  // write, mincore says that all of it is there.
   const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   const uint64_t begin = offset / page * page, end = std::min<uint64_t>(offset + count, size_);
   std::vector<unsigned char> has((end - begin + page - 1) / page);

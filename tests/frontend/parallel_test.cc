@@ -360,7 +360,7 @@ TEST(ParallelTest, DataInVariablesHaveRows) {
   EXPECT_EQ(ExchangedBytes(report.exchanges, "reduce_scatter"), 0);
   EXPECT_THAT(report.copies,
               Contains(HasSubstr("every rank of axis \"tensor\" has all rows in function \"train\": rows are "
-                                 "those of a batch, and it has no input with one")));
+                                 "those of a batch, and no input has one")));
 }
 
 TEST(ParallelTest, RowsThatDoNotDivideStayWholeAndAreListed) {
