@@ -33,6 +33,9 @@ class ShardPass : public impl::ShardBase<ShardPass> {
     ShardSettings settings{.mesh = mesh_, .cuts = cuts, .strict = strict, .report = report};
     settings.rows.assign(row_axes_);
     for (FuncOp function : getOperation().getOps<FuncOp>()) {
+      for (unsigned i = 0; i < function.getNumResults(); ++i) changed_.insert(VariableOfResult(function, i));
+    }
+    for (FuncOp function : getOperation().getOps<FuncOp>()) {
       // The gradient of a user's kernel never runs itself.
       if (function.isPrivate()) continue;
       if (mlir::failed(cutInputs(function))) return signalPassFailure();
@@ -69,6 +72,7 @@ class ShardPass : public impl::ShardBase<ShardPass> {
 
   ir::MeshAttr mesh_;
   llvm::SmallVector<StringAttr> axes_;  // Axes that share the batch, outermost first.
+  llvm::StringSet<> changed_;           // Variables that a function changes, and "".
   llvm::SmallVector<StringAttr, 1>
       row_axes_;  // Axes that share rows between the ops that work with variables.
 };
@@ -168,21 +172,17 @@ bool ShardPass::hasBatch(mlir::BlockArgument argument) {
   return name && ir::TypeOf(argument).getRank() > 0 && !llvm::is_contained(whole, name.str());
 }
 
-// True for a variable of which each rank has rows, and which no function changes: data that stay on the
-// devices.
+// True for a variable whose rows the ranks share, not for storage alone, and which no function changes: data
+// that stay on the devices.
 bool ShardPass::isSharedData(mlir::BlockArgument argument, const VariableCuts& cuts) {
   const llvm::StringRef name =
       VariableOfArgument(llvm::cast<FuncOp>(argument.getOwner()->getParentOp()), argument.getArgNumber());
   const ir::ShardingAttr cut = name.empty() ? nullptr : cuts.of(name);
-  if (!cut || ir::TypeOf(argument).getRank() == 0) return false;
+  if (!cut || ir::TypeOf(argument).getRank() == 0 || changed_.contains(name)) return false;
   const Sharding sharding = Sharding::Of(cut);
   const auto& axes = sharding.dims.front().front().axes;
-  if (axes.empty() || llvm::any_of(axes, [&](StringAttr a) { return llvm::is_contained(row_axes_, a); })) {
-    return false;
-  }
-  return llvm::none_of(getOperation().getOps<FuncOp>(), [&](FuncOp function) {
-    return llvm::any_of(llvm::seq(function.getNumResults()),
-                        [&](unsigned i) { return VariableOfResult(function, i) == name; });
+  return !axes.empty() && llvm::none_of(axes, [&](StringAttr axis) {
+    return llvm::is_contained(row_axes_, axis) || cuts.isStored(name, axis);
   });
 }
 

@@ -154,7 +154,7 @@ class PlanSimulationBuilder {
         as_products_ += price.is_as_product;
       }
       simulated.share = price.share;
-      touched.push_back({EffectsOn(function, step, device), is_member});
+      if (!is_host) touched.push_back({EffectsOn(function, step, device), is_member});
       program.steps.push_back(std::move(simulated));
       made.steps.push_back(i);
       made.prices.push_back(price);

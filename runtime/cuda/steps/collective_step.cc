@@ -144,6 +144,12 @@ std::optional<kernels::SumType> SumTypeOf(DType dtype) {
   }
 }
 
+// True if all tensors of a list, or all parts, are multiples of 16 bytes.
+bool HasUnitsOf16(const CollectiveLayout& collective) {
+  return std::ranges::all_of(collective.starts,
+                             [&](int64_t start) { return start * SizeOf(collective.dtype) % 16 == 0; });
+}
+
 // A sum or mean by a kernel that reads the terms of the other GPUs of this process.
 class PeerSumStep : public CudaExchangeStep {
  public:
@@ -154,6 +160,7 @@ class PeerSumStep : public CudaExchangeStep {
         rank_(rank),
         inputs_(inputs),
         is_scattered_(collective.kind == fb::CollectiveKind::ReduceScatter),
+        has_units_of_16_(HasUnitsOf16(collective)),
         tensors_(is_scattered_ ? 1 : collective.starts.size() - 1),
         starts_(collective.starts),
         group_(collective.group),
@@ -202,18 +209,18 @@ class PeerSumStep : public CudaExchangeStep {
 
   // The same for all members.
   bool IsAligned(const PeerExchanges::Addresses& all) const {
+    if (!has_units_of_16_) return false;
     uintptr_t bits = 0;
     for (const std::vector<std::byte*>& member : all) {
       for (const std::byte* address : member) bits |= reinterpret_cast<uintptr_t>(address);
     }
-    for (size_t i = 0; i + 1 < starts_.size(); ++i) bits |= Count(i) * element_bytes_;
     return bits % 16 == 0;
   }
 
   const PeerExchanges::Place place_;
   const uint32_t rank_;
   const size_t inputs_;
-  const bool is_scattered_;
+  const bool is_scattered_, has_units_of_16_;
   const size_t tensors_;
   const std::vector<int64_t> starts_;
   const std::vector<uint32_t> group_;
@@ -273,8 +280,8 @@ bool GoesByPeers(const CudaContext& context, const CollectiveLayout& collective)
          context.peers()->Has(collective.group);
 }
 
-// True if a kernel that reads the terms of all GPUs does the collective. A large all_reduce is left to NCCL:
-// each GPU would read all of the terms.
+// True if a kernel that reads the terms of all GPUs does the collective. NCCL does a large all_reduce, of
+// which each GPU would read all terms, and a large reduce_scatter that the kernel would read by elements.
 bool IsPeerSum(const CudaContext& context, const CollectiveLayout& collective) {
   using Kind = fb::CollectiveKind;
   const bool adds = collective.combine == fb::ReduceOp::Sum || collective.combine == fb::ReduceOp::Mean;
@@ -287,7 +294,8 @@ bool IsPeerSum(const CudaContext& context, const CollectiveLayout& collective) {
       return can && bytes <= PeerExchanges::kMostSumBytes &&
              collective.starts.size() <= PeerExchanges::kMostSums + 1;
     case Kind::ReduceScatter:
-      return can && collective.elements() <= PeerExchanges::kMostScattered;
+      return can && (bytes <= PeerExchanges::kMostSumBytes ||
+                     (HasUnitsOf16(collective) && collective.elements() <= PeerExchanges::kMostScattered));
     default:
       return false;
   }

@@ -350,13 +350,13 @@ TEST_F(PeerCopiesTest, AddTensors) {
     for (const Kind kind : {Kind::AllReduce, Kind::ReduceScatter}) {
       // One element, units of 16 bytes, a remainder, and several rounds.
       std::vector<int64_t> sizes = {1, 1 << 12, 4099, 1 << 17, (1 << 17) - 1};
-      if (kind == Kind::ReduceScatter) sizes.insert(sizes.end(), {1 << 20, (1 << 20) + 3});
+      if (kind == Kind::ReduceScatter) sizes.push_back(1 << 20);
       for (const int64_t size : sizes) {
         CollectiveCase c = CaseOf(kind, size);
         c.combine = number % 2 == 0 ? fb::ReduceOp::Sum : fb::ReduceOp::Mean;
         c.dtype = dtype;
         c.is_in_place = c.is_reversed = number++ % 3 == 0;
-        if (kind == Kind::ReduceScatter) c.sizes = {size, size / 2 + 1};
+        if (kind == Kind::ReduceScatter) c.sizes = {size, size < 1 << 20 ? size / 2 + 1 : size / 2};
         SCOPED_TRACE(c.Name());
         absl::StatusOr<Session> session = MakeSession(c);
         ASSERT_TRUE(session.ok()) << session.status();
