@@ -137,7 +137,9 @@ absl::Status SessionDevices::OpenDevice(const DeviceRuntimeFactory& make, uint32
   absl::StatusOr<std::unique_ptr<DeviceRuntime>> made =
       make(buffers_.local.NameOf(plan_, device), allocator, context);
   if (!made.ok()) {
-    return absl::Status(made.status().code(), absl::StrCat("cannot run the plan: ", made.status().message()));
+    const absl::Status missing = LastMissing(make, buffers_.local.NameOf(plan_, device), context);
+    const absl::Status& status = missing.ok() ? made.status() : missing;
+    return absl::Status(status.code(), absl::StrCat("cannot run the plan: ", status.message()));
   }
   SINTER_ASSIGN_OR_RETURN(MemoryReservation reservation,
                           MemoryReservation::Make((*made)->allocator(), options.memory_limit));
@@ -146,6 +148,15 @@ absl::Status SessionDevices::OpenDevice(const DeviceRuntimeFactory& make, uint32
   buffers_.devices[device].is_host = (*made)->is_host_memory();
   runtimes_.push_back(*std::move(made));
   return absl::OkStatus();
+}
+
+absl::Status SessionDevices::LastMissing(const DeviceRuntimeFactory& make, Device device,
+                                         const StepContext& context) const {
+  Device last = device;
+  for (const Device name : LocalNames()) {
+    if (name.kind() == last.kind() && name.index() > last.index()) last = name;
+  }
+  return last == device ? absl::OkStatus() : make(last, nullptr, context).status();
 }
 
 void SessionDevices::Prepare() {

@@ -65,6 +65,9 @@ class SessionDevices {
   std::vector<Device> LocalNames() const;
   absl::Status OpenDevice(const DeviceRuntimeFactory& make, uint32_t device, CachingAllocator* allocator,
                           const SessionOptions& options, const StepContext& context);
+  // Returns the error of the plan's last device of that kind, if it is not there either. So a message tells
+  // how many devices the whole plan needs. OK if `device` is the last one.
+  absl::Status LastMissing(const DeviceRuntimeFactory& make, Device device, const StepContext& context) const;
   void ListVariables(const Sharing& sharing, bool owns_variables);
   void ListBuffers(LoadedFunctions functions, bool owns_variables);
   absl::Status PlaceRankValues();

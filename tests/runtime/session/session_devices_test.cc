@@ -151,6 +151,10 @@ TEST_F(SessionDevicesTest, DevicesThatThereAreNot) {
             absl::FailedPreconditionError(
                 "cannot run the plan: cpu:3 does not exist: there is cpu:0 alone; set SINTER_CPU_DEVICES=4 "
                 "to have as many CPU devices, which share the cores"));
+  // The message says how many devices the whole plan needs.
+  status = TwoDevicesPlan(Device::Cpu(1), Device::Cpu(5)).MakeSession().status();
+  EXPECT_THAT(MessageOf(status),
+              HasSubstr("cpu:5 does not exist: there is cpu:0 alone; set SINTER_CPU_DEVICES=6 "));
   status = TwoDevicesPlan(Device::Gpu(99), Device::Cpu(0)).MakeSession().status();
   EXPECT_THAT(MessageOf(status), HasSubstr("cannot run the plan: gpu:99"));
   EXPECT_TRUE(absl::IsNotFound(status) || absl::IsFailedPrecondition(status));
