@@ -106,7 +106,7 @@ constexpr CollectiveTraits kTraits[] = {
      .outputs = Owners::kRank1,
      .members = 2,
      .moves = SendMoves},
-    {.name = "ring_shift", .has_list = true, .moves = ShiftMoves},
+    {.name = "ring_shift", .has_list = true, .reaches_one = true, .moves = ShiftMoves},
 };
 static_assert(std::size(kTraits) == static_cast<size_t>(fb::CollectiveKind::MAX) + 1);
 

@@ -54,6 +54,7 @@ struct CollectiveTraits {
   bool has_list = false;          // The collective exchanges lists of tensors.
   bool may_be_in_place = false;   // A result may have the place of its operand, or of its part of it.
   bool has_equal_parts = false;   // The number of members divides the number of elements.
+  bool reaches_one = false;       // A member's tensors go to one other member, however many there are.
   Parts parts = Parts::kNone;     // The tensors that are the members' parts of a whole.
   Owners inputs = Owners::kAll;   // The members that have inputs.
   Owners outputs = Owners::kAll;  // The members that have outputs.

@@ -314,6 +314,14 @@ TEST(PredictTest, RefusesAxesThatDoNotFit) {
             "--axis data=4: the sizes of an all_gather of net.cc:2 depend on it; compile the plan for 4 "
             "ranks of this "
             "axis");
+  EXPECT_EQ(ErrorOf(*Training(2, fb::CollectiveKind::RingShift).Make(), {.axes = {"data=4"}}),
+            "--axis data=4: 2 ranks send each other the terms of net.cc:2; compile the plan for 4 ranks of "
+            "this axis");
+  EXPECT_EQ(ErrorOf(*Training(2, fb::CollectiveKind::RingShift).Make(), {.axes = {"data=2"}}), "");
+  EXPECT_EQ(
+      ErrorOf(*Training(1).Make(), {.axes = {"data=4"}}),
+      "--axis data=4: the plan has one rank of this axis, and so no exchanges over it; compile the plan "
+      "for 4 ranks of this axis");
   TestPlan two = Training();
   two.table.functions[0]->ranks = {{0, 1}};
   two.table.functions.push_back(std::make_unique<fb::FunctionT>(*two.table.functions[0]));

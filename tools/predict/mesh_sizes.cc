@@ -55,13 +55,22 @@ absl::Status CheckFunction(const fb::Plan& plan, const fb::Function& function, c
                                                    "; compile the plan for ", size.size,
                                                    " ranks of this axis"));
   };
+  if (size.size == plan.mesh()->axes()->Get(size.axis)->size()) return absl::OkStatus();
+  if (plan.mesh()->axes()->Get(size.axis)->size() == 1) {
+    return refuse("the plan has one rank of this axis, and so no exchanges over it");
+  }
   if (function.ranks() != nullptr) {
     return refuse(absl::StrCat("some ranks have a function \"", function.name()->str(), "\" of their own"));
   }
   for (const fb::Step* step : OrEmpty(function.steps())) {
     const fb::CollectiveStep* const body = step->body_as_CollectiveStep();
-    if (body == nullptr || KeepsItsSizes(TraitsOf(body->kind()))) continue;
-    if ((MaskOf(body->axes()) >> size.axis & 1) == 0) continue;
+    if (body == nullptr || (MaskOf(body->axes()) >> size.axis & 1) == 0) continue;
+    const CollectiveTraits& traits = TraitsOf(body->kind());
+    // A sum of two ranks only: each adds the other's term.
+    if (traits.reaches_one) {
+      return refuse(absl::StrCat("2 ranks send each other the terms of ", LocationsText(plan, *step, 1)));
+    }
+    if (KeepsItsSizes(traits)) continue;
     const std::string_view name = CollectiveName(body->kind());
     return refuse(absl::StrCat("the sizes of an ", absl::string_view(name.data(), name.size()), " of ",
                                LocationsText(plan, *step, 1), " depend on it"));
