@@ -18,7 +18,7 @@ class GroupBatchNormPass : public impl::GroupBatchNormBase<GroupBatchNormPass> {
       if (op.getDim() == 0 || batch % groups != 0) {
         op.emitOpError() << "normalises " << op.getX().getType() << ", whose batch is not "
                          << groups.getValue() << " equal parts; choose a batch that is a multiple of "
-                         << groups.getValue() << ", or BatchStatistics::kSynchronized";
+                         << groups.getValue() << ", or set batch_norm = BatchStatistics::kSynchronized";
         return signalPassFailure();
       }
       op.setGroups(groups);

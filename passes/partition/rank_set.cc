@@ -26,9 +26,9 @@ class Breaks {
       breaks_[*mesh_.find(axes[0])].insert(larger);
       return mlir::success();
     }
-    return mlir::emitError(loc)
-           << axes.size() << " axes of the mesh cut " << extent << " iterations in " << parts
-           << " parts, which do not divide them; choose sizes that do, or cut by one axis";
+    return mlir::emitError(loc) << axes.size() << " axes of the mesh cut a dimension of " << extent << " in "
+                                << parts
+                                << " parts, which do not divide it; choose sizes that do, or cut by one axis";
   }
 
   // All combinations of the axes' ranges.

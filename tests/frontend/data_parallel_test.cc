@@ -302,7 +302,8 @@ TEST(DataParallelTest, WhatCannotBeSharedIsRefusedWithTheUsersLine) {
             HasSubstr(
                 "has a batch of 10, which is not a multiple of the 4 devices; the nearest are 8 and 12")));
   EXPECT_THAT(ErrorOf(Build({.rows = 10, .batch_norm = true}), {.devices = Cpus(4), .even = false}),
-              AllOf(HasSubstr("data_parallel_test.cc:"), HasSubstr("BatchStatistics::kSynchronized")));
+              AllOf(HasSubstr("data_parallel_test.cc:"),
+                    HasSubstr("set batch_norm = BatchStatistics::kSynchronized")));
   Graph placed("placed");
   placed.Function("f", Mode::kTrain, [](Builder& b) {
     DeviceScope scope(b, Device::Cpu(1));

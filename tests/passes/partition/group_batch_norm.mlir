@@ -14,7 +14,7 @@ func.func @f(%x: tensor<8x3x2x2xf32>, %s: tensor<3xf32>) -> (tensor<8x3x2x2xf32>
 // -----
 
 func.func @f(%x: tensor<7x3xf32>, %s: tensor<3xf32>) -> tensor<7x3xf32> {
-  // expected-error @below {{normalises 'tensor<7x3xf32>', whose batch is not 2 equal parts; choose a batch that is a multiple of 2, or BatchStatistics::kSynchronized}}
+  // expected-error @below {{normalises 'tensor<7x3xf32>', whose batch is not 2 equal parts; choose a batch that is a multiple of 2, or set batch_norm = BatchStatistics::kSynchronized}}
   %y, %m, %v = sinter.batch_norm_training %x, %s, %s dim 1 {epsilon = 1.0e-5} : (tensor<7x3xf32>, tensor<3xf32>, tensor<3xf32>) -> (tensor<7x3xf32>, tensor<3xf32>, tensor<3xf32>)
   return %y : tensor<7x3xf32>
 }
