@@ -250,7 +250,8 @@ TEST_F(RankProgramTest, ProcessesMustShareTheRanks) {
 TEST_F(RankProgramTest, TheMachineMustHaveTheDevices) {
   setenv("SINTER_CPU_DEVICES", "4", 1);
   const absl::StatusOr<Session> session = MeshPlan({2, 3}, Device::Cpu()).MakeSession({.threads = 1});
-  EXPECT_THAT(MeshMessage(session.status()), HasSubstr("cpu:4"));
+  EXPECT_THAT(MeshMessage(session.status()),
+              HasSubstr("cpu:5 does not exist: there is cpu:0 to cpu:3; set SINTER_CPU_DEVICES=6 "));
   EXPECT_THAT(MeshMessage(MeshPlan({128, 8}, Device::Cpu()).MakeSession().status()),
               HasSubstr("the plan has 1024 ranks (a 128 x b 8), of which this process would run 1024 on 1024 "
                         "devices: a process has at most 256, so start 4 processes"));
