@@ -91,6 +91,26 @@ TEST_F(CollectiveGpuTest, EveryKindGivesWhatCpusGive) {
   }
 }
 
+// How GPUs exchange depends on the bytes, and on whether all parts are multiples of 16 bytes.
+TEST_F(CollectiveGpuTest, PartsOfEverySizeAndAlignment) {
+  for (const Kind kind : {Kind::AllGather, Kind::ReduceScatter, Kind::AllReduce}) {
+    for (const DType dtype : {DType::kF32, DType::kBf16}) {
+      for (const int64_t size : {1 << 10, 200'000, 3 << 19}) {
+        for (const int64_t more : {0, 1}) {
+          CollectiveCase c{.kind = kind, .dtype = dtype, .device_kind = DeviceKind::kGpu};
+          c.members = static_cast<uint32_t>(count_);
+          c.sizes.assign(c.members, size);
+          c.sizes.front() += more;
+          absl::StatusOr<Session> session = MakeGpuSession(CollectivePlan(c), {.poison = true});
+          ASSERT_TRUE(session.ok()) << c.Name() << ": " << session.status();
+          for (const uint32_t seed : {1u, 2u}) ExpectCollective(*session, c, seed);
+          ASSERT_FALSE(HasFailure()) << c.Name() << ", parts of " << size << " + " << more;
+        }
+      }
+    }
+  }
+}
+
 TEST_F(CollectiveGpuTest, Trains) {
   for (const int count : {2, count_}) {
     for (const bool with_copy : {false, true}) {
