@@ -308,7 +308,7 @@ void RegisterAll(const std::vector<sn::Device>& devices) {
                       {"root", Kind::kMeans, ByRoot},           {"copies", Kind::kMeans, ByCopies},
                       {"gather", Kind::kGather, Gathered},      {"scatter", Kind::kScatter, Scattered}};
   const std::vector<int64_t> sizes =
-      devices[0].is_gpu() ? std::vector<int64_t>{1, 16, 64, 256} : std::vector<int64_t>{1, 16};
+      devices[0].is_gpu() ? std::vector<int64_t>{1, 16, 64, 256, 512} : std::vector<int64_t>{1, 16};
   const auto count = static_cast<int64_t>(devices.size());
   for (const int64_t mib : sizes) {
     const int64_t elements = (mib << 18) / count * count;

@@ -141,11 +141,21 @@ std::vector<ContractionSample> HopperConvolutions() {
 // Exchanges between H200 of one host, NVLink without multicast.
 std::vector<ExchangeSample> HopperExchanges() {
   std::vector<ExchangeSample> samples;
-  // Sums of f32 over four, NCCL 2: docs/benchmarks.md, bus bandwidth of an all-reduce in a plan. Seconds = 2
-  // (n - 1) / n bytes / bandwidth.
-  const std::pair<double, double> rows[] = {{1, 69.9}, {16, 227.8}, {64, 299.9}, {256, 336.6}};
-  for (const auto& [mebi, gb] : rows) {
-    samples.push_back({ExchangeKind::kAllReduce, 4, mebi * kMebi, 1.5 * mebi * kMebi / (gb * kGiga)});
+  // Four in plans, docs/benchmarks.md, "On four H200s": MiB of the whole, and us. Sums of up to 4 MiB are
+  // Sinter's, larger ones NCCL's.
+  constexpr double kUnknown = 0;
+  const struct {
+    double mebi, summed, scattered, moved;
+  } of_four[] = {{0.25, 14.2, 11.7, kUnknown}, {1, 19.2, 14.5, 12.0},   {4, 38.1, 23.7, kUnknown},
+                 {16, 110.9, 57.0, 73.3},      {64, 336.7, 176.5, 202}, {256, 1258.5, 697.5, 675.4}};
+  for (const auto& [mebi, summed, scattered, moved] : of_four) {
+    const double bytes = mebi * kMebi;
+    samples.push_back({ExchangeKind::kAllReduce, 4, bytes, summed * kMicro});
+    samples.push_back({ExchangeKind::kReduceScatter, 4, bytes, scattered * kMicro});
+    if (moved == kUnknown) continue;
+    for (const ExchangeKind kind : {ExchangeKind::kAllGather, ExchangeKind::kAllToAll}) {
+      samples.push_back({kind, 4, bytes, moved * kMicro});
+    }
   }
   // Two in a captured graph, NCCL 2.28.9, docs/performance-notes.md, "Exchanges beside other steps on two
   // GPUs": MiB that a rank sends, and us. Sums of up to 1 MiB are Sinter's, larger ones NCCL's; the larger of

@@ -36,6 +36,9 @@ struct StepArgs {
   // At least LibraryWorkspaceBytes() bytes, 64-byte aligned. Other steps share this memory, but none that may
   // run at the same time.
   void* library_workspace = nullptr;
+  // At least ExchangeWorkspaceBytes() bytes, 256-byte aligned. All exchanges of the device share this memory:
+  // they follow each other.
+  void* exchange_workspace = nullptr;
 };
 
 // Things that a step may use while it is made.
@@ -66,6 +69,7 @@ class Step {
   virtual ~Step() = default;
   // Returns the memory that the step needs besides the plan's workspace. Known once the step is made.
   virtual size_t LibraryWorkspaceBytes() const { return 0; }
+  virtual size_t ExchangeWorkspaceBytes() const { return 0; }
   virtual absl::Status Run(const StepArgs& args) = 0;
   // For steps that run asynchronously (collectives on GPUs): makes later work wait for this step. Called once
   // for each Run, within the same capture (runtime/execute/collective_waits.h).

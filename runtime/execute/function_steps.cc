@@ -21,7 +21,8 @@ FunctionSteps::FunctionSteps(const fb::Plan& plan, const fb::Function& table, Se
       table_(table),
       memory_(memory),
       inputs_(inputs),
-      library_workspace_bytes_(memory->devices.size()) {
+      library_workspace_bytes_(memory->devices.size()),
+      exchange_workspace_bytes_(memory->devices.size()) {
   while (plan.functions()->Get(index_) != &table) ++index_;
 }
 
@@ -139,6 +140,8 @@ absl::Status FunctionSteps::MakeStep(size_t index) {
   if (!made.ok()) return AtStep(index, made.status());
   steps_[index].step = *std::move(made);
   NeedLibraryWorkspace(table.device(), steps_[index].step->LibraryWorkspaceBytes());
+  size_t& exchanged = exchange_workspace_bytes_[table.device()];
+  exchanged = std::max(exchanged, steps_[index].step->ExchangeWorkspaceBytes());
   return absl::OkStatus();
 }
 
@@ -191,7 +194,8 @@ absl::Status FunctionSteps::Run(size_t index) {
       {.buffers = buffers,
        .workspace = table.workspace_bytes() == 0 ? nullptr : device_buffers.arena + table.workspace_offset(),
        .scratch = device_buffers.scratch,
-       .library_workspace = device_buffers.library_workspace + step.library_workspace});
+       .library_workspace = device_buffers.library_workspace + step.library_workspace,
+       .exchange_workspace = device_buffers.exchange_workspace});
 }
 
 absl::Status FunctionSteps::RunCopyBetweenProcesses(size_t index) {

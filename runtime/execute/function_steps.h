@@ -72,6 +72,8 @@ class FunctionSteps {
   // Bytes of a device's library workspace; NeedLibraryWorkspace raises it.
   size_t LibraryWorkspaceBytes(uint32_t device) const { return library_workspace_bytes_[device]; }
   void NeedLibraryWorkspace(uint32_t device, size_t bytes);
+  // Bytes that the device's exchanges share.
+  size_t ExchangeWorkspaceBytes(uint32_t device) const { return exchange_workspace_bytes_[device]; }
   // Largest staging that a copy between two devices needs (device_exchange.h).
   size_t ExchangeBytes() const { return exchange_bytes_; }
   void SetLibraryWorkspace(size_t index, size_t offset) { steps_[index].library_workspace = offset; }
@@ -127,8 +129,8 @@ class FunctionSteps {
   const fb::Function& table_;
   SessionBuffers* memory_;
   const FunctionInputs& inputs_;
-  uint32_t index_ = 0;                           // Index in the plan's functions.
-  std::vector<size_t> library_workspace_bytes_;  // Per device.
+  uint32_t index_ = 0;                                                      // Index in the plan's functions.
+  std::vector<size_t> library_workspace_bytes_, exchange_workspace_bytes_;  // Per device.
   size_t exchange_bytes_ = 0;
   std::vector<LoadedStep> steps_;  // All steps of the function, by index.
   size_t num_here_ = 0;

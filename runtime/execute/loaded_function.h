@@ -60,6 +60,7 @@ class LoadedFunction {
   const FunctionInputs& inputs() const { return inputs_; }
   FunctionOutputs& outputs() { return outputs_; }
   size_t LibraryWorkspaceBytes(uint32_t device) const { return steps_.LibraryWorkspaceBytes(device); }
+  size_t ExchangeWorkspaceBytes(uint32_t device) const { return steps_.ExchangeWorkspaceBytes(device); }
   size_t ExchangeBytes() const { return steps_.ExchangeBytes(); }
 
   void ResolvePointers();

@@ -49,6 +49,7 @@ struct DeviceBuffers {
   std::byte* input_staging = nullptr;  // As large as `inputs`; only if the runtime uses it.
   std::byte* scratch = nullptr;
   std::byte* library_workspace = nullptr;
+  std::byte* exchange_workspace = nullptr;
 
   bool is_here() const { return runtime != nullptr; }
 };

@@ -124,9 +124,10 @@ CollectiveLayout CollectiveLayout::Of(const fb::Function& function, uint32_t ste
                         .combine = table.combine(),
                         .dtype = static_cast<DType>(table.dtype()),
                         .channel = table.channel(),
-                        .group = {table.group()->begin(), table.group()->end()},
+                        .group = {},
                         .root = table.root(),
                         .starts = {0}};
+  if (table.group() != nullptr) made.group.assign(table.group()->begin(), table.group()->end());
   const auto* const sizes = made.traits().parts == Parts::kNone ? table.elements() : table.parts();
   if (sizes == nullptr || sizes->size() == 0) return made;
   if (table.is_flat()) {

@@ -92,7 +92,7 @@ struct CollectiveLayout {
   fb::ReduceOp combine;
   DType dtype;
   uint32_t channel;
-  std::vector<uint32_t> group;  // Indices into the plan's devices, by rank.
+  std::vector<uint32_t> group;  // Indices into the plan's devices, by rank. Empty for an exchange over axes.
   uint32_t root;
   // Index of each tensor's first element, then the total number of elements. Flat tensors count as one
   // tensor, including the gaps between them. For AllGather and ReduceScatter: the parts of the one tensor.

@@ -1,4 +1,4 @@
-// The functions of step_kind.cc's rows. Each kind has a file of its own, such as matmul_kind.cc.
+// The functions of step_kind.cc's rows. Each kind has a file of its own, such as kinds/matmul_kind.cc.
 //
 //   {.body = fb::StepBody::PoolStep, .name = "pool", .verify = VerifyPool, .text = PoolText}
 //

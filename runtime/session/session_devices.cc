@@ -227,11 +227,12 @@ void SessionDevices::ListBuffers(LoadedFunctions functions, bool owns_variables)
   for (uint32_t d = 0; d < buffers_.devices.size(); ++d) {
     DeviceBuffers& buffers = buffers_.devices[d];
     if (!buffers.is_here()) continue;
-    size_t library = 0, copied = 0;
+    size_t library = 0, exchanges = 0, copied = 0;
     for (LoadedFunction* const function : functions) {
       buffers.arena_bytes =
           std::max(buffers.arena_bytes, static_cast<size_t>(function->info().device_arena_bytes[d]));
       library = std::max(library, function->LibraryWorkspaceBytes(d));
+      exchanges = std::max(exchanges, function->ExchangeWorkspaceBytes(d));
     }
     if (owns_variables && !buffers.is_host && ReadsConstants(plan_, d)) copied = program_.constants().size();
     const size_t inputs = InputBytes(functions, d);
@@ -248,6 +249,8 @@ void SessionDevices::ListBuffers(LoadedFunctions functions, bool owns_variables)
                      &buffers.scratch);
     reservation.Need("library workspace", library, &SessionMemory::library_workspace,
                      &buffers.library_workspace);
+    reservation.Need("exchange workspace", exchanges, &SessionMemory::exchange_workspace,
+                     &buffers.exchange_workspace);
   }
   MainMemory().Need("input staging", staging, &SessionMemory::input_staging, &buffers_.staging);
   MainMemory().Need("output copies", buffers_.outputs_bytes, &SessionMemory::output_copies,

@@ -105,7 +105,7 @@ TEST(PredictTest, HidesExchangesBehindStepsThatDoNotNeedThem) {
 exchanges
       2.0000 ms, of which 1.0000 ms (50.0 %) are hidden
 memory of a rank
-  gpu:0  6.00 MB: arena 4.00 MB, variables 2.00 MB
+  gpu:0  8.10 MB: arena 4.00 MB, variables 2.00 MB, exchanges 2.10 MB
 dearest steps, equal ones together
  steps          ms       %  what
      1      4.0000    44.4  kernel gradient, 100 blocks of 256; net.cc:1
@@ -231,45 +231,9 @@ TEST(PredictTest, CpusOfANodeShareItsCores) {
   EXPECT_GT(kernels(1), 1e-3);
 }
 
-TEST(PredictTest, MemoryIsThatOfASession) {
-  TestPlan made = MeshPlan({1, 1}, Device::Cpu());
-  made.UseTestKernels();
-  const Plan plan = *made.Make();
-  const std::vector<tools::PredictedMemory> predicted = tools::PredictMemory(plan.table(), 1000);
-  absl::StatusOr<Session> session = Session::Create(plan.Share());
-  ASSERT_TRUE(session.ok()) << session.status();
-  ASSERT_EQ(predicted.size(), 1u);
-  const auto rounded = [](int64_t bytes) { return (static_cast<uint64_t>(bytes) + 511) / 512 * 512; };
-  EXPECT_EQ(predicted[0].arena, rounded(session->memory().arena));
-  EXPECT_EQ(predicted[0].variables, rounded(session->memory().variables));
-  EXPECT_EQ(predicted[0].libraries, 0u) << "a CPU's libraries take no workspace of a device";
-}
-
-// The scores of 8 of 32 examples stay below 256 MiB.
-TEST(PredictTest, TheGradientOfAttentionKeepsScores) {
-  TestPlan made;
-  made.UseDevices({Device::Gpu(0)});
-  TestFunction f(made, "f");
-  fb::AttentionStepT step;
-  step.dtype = fb::DType::BF16, step.packed = step.causal = step.backward = true, step.batch = 32;
-  step.queries = step.keys = 1024, step.heads = step.key_heads = 12, step.width = 64, step.scale = 0.125;
-  const auto tensor = [&] { return f.Arena(DType::kBf16, {32, 1024, 12, 64}); };
-  const uint32_t stats = f.Arena(DType::kF32, {32, 12, 1024});
-  const uint32_t packed = f.Arena(DType::kBf16, {32, 1024, 3, 12, 64});
-  f.Attention(step, {packed, tensor(), stats, tensor()}, {f.Arena(DType::kBf16, {32, 1024, 3, 12, 64})});
-  const absl::StatusOr<Plan> plan = made.Make();
-  ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_EQ(tools::PredictMemory(plan->table(), 1000)[0].libraries, uint64_t{8} * 12 * 1024 * 1024 * 2);
-  EXPECT_EQ(tools::PredictMemory(plan->table(), 1e9)[0].libraries, uint64_t{1'000'000'000});
-  tools::MeasuredSteps measured;
-  measured.library_bytes[0] = 5000;
-  const tools::PredictedMemory memory = tools::PredictMemory(plan->table(), 1e9, &measured)[0];
-  EXPECT_EQ(memory.libraries, 5120u) << "what a session takes replaces the estimate";
-  EXPECT_FALSE(memory.is_estimated);
-  measured.library_bytes.clear();
-  EXPECT_TRUE(tools::PredictMemory(plan->table(), 1e9, &measured)[0].is_estimated);
-  const Plan of_kernels = *Training().Make();
-  EXPECT_EQ(tools::PredictMemory(of_kernels.table(), 1e9)[0].libraries, 0u) << "no library computes a step";
+// Over an axis of three ranks, each keeps the terms of two others.
+TEST(PredictTest, SumsOverAxesTakeMemory) {
+  EXPECT_EQ(tools::PredictMemory(Training(3).Make()->table(), 0)[0].exchanges, uint64_t{4} << 20);
 }
 
 TEST(PredictTest, ExchangesHaveTheNamesOfCollectives) {

@@ -6,6 +6,7 @@
 
 #include "sinter/runtime/host/round_up.h"
 #include "sinter/runtime/plan/plan_devices.h"
+#include "sinter/runtime/plan/sum_shares.h"
 #include "sinter/tools/plan_text.h"
 
 namespace sinter::tools {
@@ -87,6 +88,7 @@ std::vector<PredictedMemory> PredictMemory(const fb::Plan& plan, double library_
       }
     }
     if (!is_host && reads_constants) memory.constants = Rounded(OrEmpty(plan.constants()).size());
+    if (!is_host) memory.exchanges = Rounded(ShareWorkspaceBytes(plan, d));
     if (has_library) memory.libraries = std::max(memory.libraries, static_cast<uint64_t>(library_bytes));
     if (measured != nullptr && !is_host && measured->library_bytes.contains(d)) {
       memory.libraries = Rounded(measured->library_bytes.at(d));

@@ -27,8 +27,10 @@ struct PredictedMemory {
   // and the plan.
   uint64_t libraries = 0;
   bool is_estimated = true;  // `libraries` is an estimate.
+  // Terms of large sums among GPUs of one process that can write into each other's memory.
+  uint64_t exchanges = 0;
 
-  uint64_t total() const { return variables + arena + inputs + constants + libraries; }
+  uint64_t total() const { return variables + arena + inputs + constants + libraries + exchanges; }
 };
 
 // The devices of rank 0. `library_bytes`: the least workspace of libraries on a device outside of main memory

@@ -23,6 +23,7 @@ void AddMemory(std::string* out, const PredictedMemory& memory) {
   if (memory.libraries > 0) {
     absl::StrAppend(out, ", libraries ", memory.is_estimated ? "about " : "", bytes(memory.libraries));
   }
+  if (memory.exchanges > 0) absl::StrAppend(out, ", exchanges ", bytes(memory.exchanges));
   absl::StrAppend(out, "\n");
 }
 
@@ -70,7 +71,8 @@ std::string PredictionJson(const Prediction& p) {
                       {"variables", m.variables},
                       {"inputs", m.inputs},
                       {"constants", m.constants},
-                      {"libraries", m.libraries}});
+                      {"libraries", m.libraries},
+                      {"exchanges", m.exchanges}});
   }
   for (const PredictedStep& step : p.dearest) {
     dearest.push_back(

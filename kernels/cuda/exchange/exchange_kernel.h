@@ -16,6 +16,13 @@
 // that another GPU reads, a meeting in each round lets all read before any writes. Otherwise one meeting ends
 // the last round: now all have read. It has kExchangeThreads threads a block.
 //
+// kShareKernel adds whole tensors too, each GPU a share for all. In each round a block sends its terms of the
+// others' shares to their workspaces, adds its own share, from the terms that have come, and sends the sum to
+// all. A round has a chunk of kSumUnits units of each thread from every share. A workspace has kShareBuffers
+// rounds, so that the terms of some travel while others are added: a block may send those of round r when
+// the others have added round r - kShareBuffers. They have if they have sent round r - kShareBuffers + 2, for
+// which this block waits before it adds that round. It has kExchangeThreads threads a block.
+//
 // Contract: constant data without dependencies. runtime/cuda/peer/peer_exchanges.h launches the kernel.
 #ifndef SINTER_KERNELS_CUDA_EXCHANGE_EXCHANGE_KERNEL_H_
 #define SINTER_KERNELS_CUDA_EXCHANGE_EXCHANGE_KERNEL_H_
@@ -26,6 +33,7 @@ namespace sinter::kernels {
 
 inline constexpr char kExchangeKernel[] = "sinter_exchange";
 inline constexpr char kSumKernel[] = "sinter_exchange_sum";
+inline constexpr char kShareKernel[] = "sinter_exchange_shares";
 inline constexpr uint32_t kExchangeThreads = 512;
 inline constexpr uint32_t kMostExchangeBlocks = 32;
 inline constexpr uint32_t kMostExchangePeers = 15;
@@ -77,6 +85,33 @@ struct SumParameters {
   float divisor;             // Divides the sum: the number of ranks for a mean, else 1.
   ExchangePeer peer[kMostExchangePeers];
   ExchangeSum sum[kMostSums];
+};
+
+inline constexpr uint32_t kMostShareBlocks = 16;
+inline constexpr uint32_t kShareBuffers = 4;
+// Bytes of a chunk: units of 16 bytes, or as many elements.
+inline constexpr uint32_t kShareBytes = kSumUnits * kExchangeThreads * 16;
+inline constexpr uint32_t kMostShared = 16;
+
+struct SharedTensor {
+  const unsigned char* from;                  // This rank's term.
+  unsigned char* to[kMostExchangePeers + 1];  // The results, by rank. Its own may have the place of its term.
+  uint32_t elements;
+};
+
+struct ShareParameters {
+  const uint32_t* is_over;  // As in ExchangeParameters.
+  uint32_t* mark;
+  uint32_t peers, ranks, rank, tensors, rounds;
+  SumType type;
+  // 1: a unit is one element. Else it is 16 bytes, or the rest of a tensor, and all addresses are multiples
+  // of that.
+  uint32_t has_units_of_1;
+  float divisor;
+  ExchangePeer peer[kMostExchangePeers];
+  // By rank. The others' terms for a rank: by block, buffer, and rank, itself left out.
+  unsigned char* workspace[kMostExchangePeers + 1];
+  SharedTensor tensor[kMostShared];
 };
 
 // Returns the PTX of the kernels, for sm_80 and later. Ends with a zero.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 
 #include "sinter/runtime/cuda/driver/cuda_devices.h"
@@ -17,6 +18,7 @@ namespace {
 using kernels::ExchangeParameters;
 using kernels::kMostExchangeBlocks;
 using kernels::kMostExchangeMoves;
+using kernels::ShareParameters;
 using kernels::SumParameters;
 
 // A kernel is quicker for fewer bytes: on two H200s it takes 9 us for 1 MiB where a copy engine takes 19, and
@@ -28,9 +30,10 @@ constexpr size_t kLeastEngineBytes = size_t{256} << 10;
 constexpr uint32_t kWarp = 32;
 
 constexpr uint32_t kMostMovingBlocks = 8;
-// For sums of up to 1 MiB. With 16, 24 and 32 blocks, two H200s scatter the sum of 64 MiB in 214, 153 and 122
+// For small sums. With 16, 24 and 32 blocks, two H200s scatter the sum of 64 MiB in 214, 153 and 122
 // us: each block has only so many bytes on the way.
 constexpr size_t kFewBlocks = 16;
+constexpr size_t kMostSmallSum = size_t{1} << 20;
 constexpr size_t kBytesOfUnit = 16;
 
 // How often the members have come, for each meeting of each block.
@@ -76,7 +79,8 @@ absl::Status PeerExchanges::Load() {
       cudaLibraryLoadData(&library_, kernels::ExchangePtx(), nullptr, nullptr, 0, nullptr, nullptr, 0),
       "load the kernel of exchanges"));
   for (const auto& [name, found] :
-       {std::pair(kernels::kExchangeKernel, &kernel_), std::pair(kernels::kSumKernel, &sum_kernel_)}) {
+       {std::pair(kernels::kExchangeKernel, &kernel_), std::pair(kernels::kSumKernel, &sum_kernel_),
+        std::pair(kernels::kShareKernel, &share_kernel_)}) {
     cudaKernel_t kernel = nullptr;
     SINTER_RETURN_IF_ERROR(
         CudaStatus(cudaLibraryGetKernel(&kernel, library_, name), "find a kernel of exchanges"));
@@ -96,6 +100,7 @@ absl::Status PeerExchanges::Load() {
     // for itself.
     SINTER_RETURN_IF_ERROR(Start(kernel_, ExchangeParameters{}, 1, kWarp, stream.get()));
     SINTER_RETURN_IF_ERROR(Start(sum_kernel_, SumParameters{}, 1, kWarp, stream.get()));
+    SINTER_RETURN_IF_ERROR(Start(share_kernel_, ShareParameters{}, 1, kWarp, stream.get()));
     SINTER_RETURN_IF_ERROR(CudaStatus(cudaStreamSynchronize(stream.get()), "load the kernel of exchanges"));
   }
   return absl::OkStatus();
@@ -230,11 +235,42 @@ absl::Status PeerExchanges::GiveSum(const SumPart& part, cudaStream_t stream) co
   }
   const size_t units = part.most_elements * element / unit;
   constexpr size_t kUnitsOfBlock = size_t{kernels::kSumUnits} * kernels::kExchangeThreads;
-  const size_t most = units * unit <= kMostSumBytes ? kFewBlocks : kMostExchangeBlocks;
+  const size_t most = units * unit <= kMostSmallSum ? kFewBlocks : kMostExchangeBlocks;
   const size_t blocks = std::clamp<size_t>((units + kUnitsOfBlock - 1) / kUnitsOfBlock, 1, most);
   const size_t of_round = kUnitsOfBlock * blocks;
   parameters.rounds = static_cast<uint32_t>((units + of_round - 1) / of_round);
   return Start(sum_kernel_, parameters, static_cast<uint32_t>(blocks), kernels::kExchangeThreads, stream);
+}
+
+absl::Status PeerExchanges::GiveShares(const SharePart& part, cudaStream_t stream) const {
+  std::vector<uint32_t> others;
+  std::ranges::remove_copy(part.group, std::back_inserter(others), part.group[part.rank]);
+  ShareParameters parameters = {};
+  parameters.is_over = is_over_.data;
+  parameters.mark = part.mark;
+  parameters.peers = SetPeers(part.group[part.rank], others, parameters.peer);
+  parameters.ranks = static_cast<uint32_t>(part.group.size());
+  parameters.rank = part.rank;
+  parameters.type = part.type;
+  parameters.has_units_of_1 = part.is_aligned ? 0 : 1;
+  parameters.divisor = part.is_mean ? static_cast<float>(parameters.ranks) : 1.0f;
+  const auto address = [](std::byte* at) { return reinterpret_cast<unsigned char*>(at); };
+  std::ranges::transform(part.workspaces, parameters.workspace, address);
+  const size_t element = part.type == kernels::SumType::kF32 ? 4 : 2;
+  const size_t of_unit = part.is_aligned ? kBytesOfUnit / element : 1;
+  size_t units = 0;
+  for (const SharedTensor& tensor : part.tensors) {
+    kernels::SharedTensor& made = parameters.tensor[parameters.tensors++];
+    made.from = reinterpret_cast<const unsigned char*>(tensor.from);
+    std::ranges::transform(tensor.to, made.to, address);
+    made.elements = static_cast<uint32_t>(tensor.elements);
+    units += (tensor.elements + of_unit - 1) / of_unit;
+  }
+  const size_t of_block = size_t{kernels::kSumUnits} * kernels::kExchangeThreads * part.group.size();
+  const auto parts = [](size_t all, size_t part) { return std::max<size_t>(1, (all + part - 1) / part); };
+  const size_t blocks = std::min<size_t>(parts(units, of_block), kernels::kMostShareBlocks);
+  parameters.rounds = static_cast<uint32_t>(parts(units, of_block * blocks));
+  return Start(share_kernel_, parameters, static_cast<uint32_t>(blocks), kernels::kExchangeThreads, stream);
 }
 
 absl::Status PeerExchanges::SetMark(uint32_t* mark, cudaStream_t stream) const {

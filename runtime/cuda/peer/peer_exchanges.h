@@ -15,8 +15,9 @@
 // Copy engines never read from another GPU's memory: in captured graphs on two H200s (driver 580), those that
 // read stopped now and then, and those that wrote never.
 //
-// A kernel also adds the terms of all ranks, if there are few bytes or if each rank adds its own part. It
-// reads the terms of the others.
+// Kernels also add the terms of all ranks. If there are few bytes or if each rank adds its own part, a GPU
+// reads the terms of the others. Large sums that all need whole are added in shares: a GPU sends the others
+// their terms, and its sums.
 //
 // Thread-safe: each GPU has a thread of its own.
 #ifndef SINTER_RUNTIME_CUDA_PEER_PEER_EXCHANGES_H_
@@ -92,11 +93,8 @@ class PeerExchanges {
   // received and sent everything.
   absl::Status Give(const Part& part, cudaStream_t stream) const;
 
-  // The largest sums that a kernel adds for all ranks, in bytes, and the most tensors of one exchange.
-  static constexpr int64_t kMostSumBytes = int64_t{1} << 20;
-  static constexpr size_t kMostSums = kernels::kMostSums;
-  // The most elements that are added for one rank each.
-  static constexpr int64_t kMostScattered = int64_t{1} << 31;
+  // The most tensors of a SumPart, and of a SharePart.
+  static constexpr size_t kMostSums = kernels::kMostSums, kMostShared = kernels::kMostShared;
   // A tensor that a device adds up: the terms of all ranks, in their order. The result may have the place of
   // this device's term if no other device reads that, or if `may_be_in_place`.
   struct Sum {
@@ -117,6 +115,25 @@ class PeerExchanges {
   };
   // As Give: the results are there when the stream has done it, and the terms have been read.
   absl::Status GiveSum(const SumPart& part, cudaStream_t stream) const;
+
+  // A tensor of which each device adds a share.
+  struct SharedTensor {
+    const std::byte* from;       // This device's term.
+    std::vector<std::byte*> to;  // The results, by rank. Its own may have the place of its term.
+    size_t elements;
+  };
+  struct SharePart {
+    std::vector<uint32_t> group;  // Devices of the plan, by rank.
+    uint32_t rank;
+    kernels::SumType type;
+    bool is_mean;
+    std::vector<SharedTensor> tensors;
+    bool is_aligned;                     // All addresses of all members are multiples of 16 bytes.
+    std::vector<std::byte*> workspaces;  // By rank; ShareWorkspaceBytes (runtime/plan/sum_shares.h).
+    uint32_t* mark = nullptr;
+  };
+  // As GiveSum, for large tensors.
+  absl::Status GiveShares(const SharePart& part, cudaStream_t stream) const;
 
   // Sets a number in pinned memory to 1, by a kernel.
   absl::Status SetMark(uint32_t* mark, cudaStream_t stream) const;
@@ -143,6 +160,7 @@ class PeerExchanges {
   cudaLibrary_t library_ = nullptr;
   const void* kernel_ = nullptr;
   const void* sum_kernel_ = nullptr;
+  const void* share_kernel_ = nullptr;
   struct Numbers {
     std::unique_ptr<DeviceMemory> memory;
     uint32_t* data = nullptr;

@@ -4,7 +4,6 @@
 // On a GPU that computes alone (CudaContext::is_alone) the step copies the rank's own values instead.
 #include <algorithm>
 #include <iterator>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "sinter/runtime/cuda/peer/peer_exchanges.h"
 #include "sinter/runtime/cuda/steps/cuda_steps.h"
 #include "sinter/runtime/cuda/steps/exchange_step.h"
+#include "sinter/runtime/cuda/steps/peer_sum_steps.h"
 #include "sinter/runtime/plan/collective.h"
 
 namespace sinter {
@@ -71,10 +71,6 @@ class NcclStep : public CudaExchangeStep {
   const std::vector<NcclCall> calls_;
 };
 
-// Factor on the patience of a member that waits for the others to come. One that stays away may itself wait
-// for an exchange, and its error, which says more, should come first.
-constexpr int kPatienceOfMeetings = 2;
-
 // A collective that only moves elements between GPUs of this process.
 class PeerStep : public CudaExchangeStep {
  public:
@@ -98,6 +94,9 @@ class PeerStep : public CudaExchangeStep {
       if (std::ranges::find(part_.others, other) == part_.others.end()) part_.others.push_back(other);
     }
     part_.way = PeerExchanges::WayOf(sends);
+    // The neighbour first: if all sent to the same GPU at a time, its links would be the limit.
+    std::ranges::stable_sort(sends_, {},
+                             [&](const CollectiveMove& move) { return (move.to + ranks_ - rank) % ranks_; });
   }
 
  private:
@@ -108,8 +107,8 @@ class PeerStep : public CudaExchangeStep {
     PeerExchanges& peers = *context().peers();
     std::vector<std::byte*> own;
     for (size_t i = 0; i < outputs_; ++i) own.push_back(static_cast<std::byte*>(args.buffers[inputs_ + i]));
-    SINTER_ASSIGN_OR_RETURN(const auto outputs, peers.Meet(place_, rank_, ranks_, std::move(own),
-                                                           kPatienceOfMeetings * patience()));
+    SINTER_ASSIGN_OR_RETURN(const auto outputs,
+                            peers.Meet(place_, rank_, ranks_, std::move(own), patience_of_meetings()));
     if (outputs == nullptr) return TooLate();
     part_.mark = mark();
     part_.sends.clear();
@@ -128,104 +127,6 @@ class PeerStep : public CudaExchangeStep {
   const size_t element_bytes_;
   std::vector<CollectiveMove> sends_;
   PeerExchanges::Part part_;
-};
-
-// Null if the kernel of sums does not add the type.
-std::optional<kernels::SumType> SumTypeOf(DType dtype) {
-  switch (dtype) {
-    case DType::kF32:
-      return kernels::SumType::kF32;
-    case DType::kBf16:
-      return kernels::SumType::kBf16;
-    case DType::kF16:
-      return kernels::SumType::kF16;
-    default:
-      return std::nullopt;
-  }
-}
-
-// True if all tensors of a list, or all parts, are multiples of 16 bytes.
-bool HasUnitsOf16(const CollectiveLayout& collective) {
-  return std::ranges::all_of(collective.starts,
-                             [&](int64_t start) { return start * SizeOf(collective.dtype) % 16 == 0; });
-}
-
-// A sum or mean by a kernel that reads the terms of the other GPUs of this process.
-class PeerSumStep : public CudaExchangeStep {
- public:
-  PeerSumStep(const CudaContext& context, const PeerExchanges::Place& place,
-              const CollectiveLayout& collective, uint32_t rank, size_t inputs)
-      : CudaExchangeStep(context, std::string(CollectiveName(collective.kind))),
-        place_(place),
-        rank_(rank),
-        inputs_(inputs),
-        is_scattered_(collective.kind == fb::CollectiveKind::ReduceScatter),
-        has_units_of_16_(HasUnitsOf16(collective)),
-        tensors_(is_scattered_ ? 1 : collective.starts.size() - 1),
-        starts_(collective.starts),
-        group_(collective.group),
-        element_bytes_(static_cast<size_t>(SizeOf(collective.dtype))) {
-    part_.device = group_[rank];
-    std::ranges::remove_copy(group_, std::back_inserter(part_.others), group_[rank]);
-    part_.type = *SumTypeOf(collective.dtype);
-    part_.is_mean = collective.combine == fb::ReduceOp::Mean;
-    // A rank's part of its own operand is read by no other rank.
-    part_.may_be_in_place = !is_scattered_;
-    part_.most_elements = static_cast<size_t>(collective.elements());
-    if (!is_scattered_) return;
-    part_.most_elements = 0;
-    for (size_t r = 0; r < group_.size(); ++r) part_.most_elements = std::max(part_.most_elements, Count(r));
-  }
-
- private:
-  bool MarksItself() const override { return true; }
-  size_t Count(size_t i) const { return static_cast<size_t>(starts_[i + 1] - starts_[i]); }
-  size_t Offset(size_t part) const { return static_cast<size_t>(starts_[part]) * element_bytes_; }
-
-  absl::Status Give(const StepArgs& args) override {
-    // The inputs, then the outputs.
-    std::vector<std::byte*> own;
-    for (const size_t first : {size_t{0}, inputs_}) {
-      for (size_t i = 0; i < tensors_; ++i) own.push_back(static_cast<std::byte*>(args.buffers[first + i]));
-    }
-    SINTER_ASSIGN_OR_RETURN(const auto all,
-                            context().peers()->Meet(place_, rank_, static_cast<uint32_t>(group_.size()),
-                                                    std::move(own), kPatienceOfMeetings * patience()));
-    if (all == nullptr) return TooLate();
-    part_.mark = mark();
-    part_.sums.clear();
-    for (size_t i = 0; i < tensors_; ++i) {
-      PeerExchanges::Sum sum = {.terms = {},
-                                .to = static_cast<std::byte*>(args.buffers[inputs_ + i]),
-                                .elements = Count(is_scattered_ ? rank_ : i)};
-      for (const std::vector<std::byte*>& member : *all) {
-        sum.terms.push_back(member[i] + (is_scattered_ ? Offset(rank_) : 0));
-      }
-      part_.sums.push_back(std::move(sum));
-    }
-    part_.is_aligned = IsAligned(*all);
-    return context().peers()->GiveSum(part_, context().collective_stream());
-  }
-
-  // The same for all members.
-  bool IsAligned(const PeerExchanges::Addresses& all) const {
-    if (!has_units_of_16_) return false;
-    uintptr_t bits = 0;
-    for (const std::vector<std::byte*>& member : all) {
-      for (const std::byte* address : member) bits |= reinterpret_cast<uintptr_t>(address);
-    }
-    return bits % 16 == 0;
-  }
-
-  const PeerExchanges::Place place_;
-  const uint32_t rank_;
-  const size_t inputs_;
-  const bool is_scattered_, has_units_of_16_;
-  const size_t tensors_;
-  const std::vector<int64_t> starts_;
-  const std::vector<uint32_t> group_;
-  const size_t element_bytes_;
-  PeerExchanges::SumPart part_;
 };
 
 // A collective on a GPU that computes alone: puts its own values in the places of all members, so that later
@@ -280,27 +181,6 @@ bool GoesByPeers(const CudaContext& context, const CollectiveLayout& collective)
          context.peers()->Has(collective.group);
 }
 
-// True if a kernel that reads the terms of all GPUs does the collective. NCCL does a large all_reduce, of
-// which each GPU would read all terms, and a large reduce_scatter that the kernel would read by elements.
-bool IsPeerSum(const CudaContext& context, const CollectiveLayout& collective) {
-  using Kind = fb::CollectiveKind;
-  const bool adds = collective.combine == fb::ReduceOp::Sum || collective.combine == fb::ReduceOp::Mean;
-  const bool can = context.peers() != nullptr && collective.traits().combines && adds &&
-                   collective.size() > 1 && SumTypeOf(collective.dtype).has_value() &&
-                   context.peers()->Has(collective.group);
-  const int64_t bytes = collective.elements() * SizeOf(collective.dtype);
-  switch (collective.kind) {
-    case Kind::AllReduce:
-      return can && bytes <= PeerExchanges::kMostSumBytes &&
-             collective.starts.size() <= PeerExchanges::kMostSums + 1;
-    case Kind::ReduceScatter:
-      return can && (bytes <= PeerExchanges::kMostSumBytes ||
-                     (HasUnitsOf16(collective) && collective.elements() <= PeerExchanges::kMostScattered));
-    default:
-      return false;
-  }
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Step>> MakeCudaCollectiveStep(CudaContext& context, const fb::Plan& plan,
@@ -322,11 +202,12 @@ absl::StatusOr<std::unique_ptr<Step>> MakeCudaCollectiveStep(CudaContext& contex
   }
   SINTER_ASSIGN_OR_RETURN(NcclCommunicator * communicator,
                           context.communicators()->Find(collective.group, step.device()));
-  std::unique_ptr<CudaExchangeStep> made;
   const PeerExchanges::Place exchange = {place.function_index, BeginOfChannel(*place.function, place.index),
                                          collective.group.front()};
-  if (IsPeerSum(context, collective)) {
-    made = std::make_unique<PeerSumStep>(context, exchange, collective, rank, inputs);
+  SINTER_ASSIGN_OR_RETURN(std::unique_ptr<CudaExchangeStep> made,
+                          MakePeerSumStep(context, exchange, collective, rank, inputs));
+  if (made != nullptr) {
+    // The kernels of exchanges add.
   } else if (GoesByPeers(context, collective)) {
     made = std::make_unique<PeerStep>(context, exchange, collective, rank, inputs, outputs);
   } else {

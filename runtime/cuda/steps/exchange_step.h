@@ -63,6 +63,9 @@ class CudaExchangeStep : public Step {
   const std::string& operation() const { return operation_; }
   // The longest time that the exchange may take; 0: no limit.
   std::chrono::milliseconds patience() const { return patience_; }
+  // The longest time for which a member waits for the others to come. One that stays away may itself wait for
+  // an exchange, and its error, which says more, should come first.
+  std::chrono::milliseconds patience_of_meetings() const { return 2 * patience_; }
   // The error after this time. Only if there is a limit.
   absl::Status TooLate() const { return context_.progress()->TooLate(*number_); }
 

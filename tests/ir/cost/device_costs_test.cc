@@ -194,7 +194,7 @@ TEST(DeviceCostsTest, BuiltInTablesPriceEverything) {
     }
   }
   const DeviceCosts h200(*FindBuiltinCosts("h200"));
-  EXPECT_NEAR(h200.Price({ExchangeKind::kAllReduce, 1 << 28}, {.ranks = 4})->seconds(), 1.196e-3, 1e-6);
+  EXPECT_NEAR(h200.Price({ExchangeKind::kAllReduce, 1 << 28}, {.ranks = 4})->seconds(), 1.2585e-3, 1e-7);
   EXPECT_NEAR(h200.Seconds(KernelWork{.bytes = 2.0 * (1 << 30)}), 0.524e-3, 1e-6);
 }
 

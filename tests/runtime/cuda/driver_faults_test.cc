@@ -25,8 +25,9 @@
 #include "sinter/runtime/session/checkpoint.h"
 #include "sinter/tests/data/scratch_folder.h"
 #include "sinter/tests/runtime/collective_plans.h"
+#include "sinter/tests/runtime/cuda/driver_faults.h"
 #include "sinter/tests/runtime/cuda/driver_plans.h"
-#include "sinter/tests/runtime/cuda/software_gpu.h"
+#include "sinter/tests/runtime/cuda/software/software_gpu.h"
 #include "sinter/tests/runtime/fake_gpu.h"
 #include "sinter/tests/runtime/fault_points.h"
 #include "sinter/tests/runtime/mesh_plans.h"
@@ -39,18 +40,10 @@ using ::testing::AnyOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
 
-// Tests every 29th call on a real GPU, where a session takes tens of milliseconds; SINTER_ALL_FAULTS tests
-// all.
-int Stride() { return UsesSoftwareGpu() || std::getenv("SINTER_ALL_FAULTS") != nullptr ? 1 : 29; }
-
 absl::StatusOr<std::unique_ptr<CachingAllocator>> MakePool(int gpu) {
   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<DeviceMemory> memory, MakeCudaMemory(gpu));
   return CachingAllocator::Create(std::move(memory));
 }
-
-// Runs a program and returns the bits of its results. `first_error` gets the first error of calls that were
-// then repeated.
-using Program = std::function<absl::StatusOr<std::string>(absl::Status* first_error)>;
 
 // Repeats a failed call once, as a program that expects failures does.
 absl::Status Retried(absl::Status* first_error, const std::function<absl::Status()>& call) {
@@ -84,35 +77,6 @@ absl::StatusOr<std::string> TrainAndSave(const std::string& path, absl::Status* 
   std::ifstream file(path, std::ios::binary);
   return bits.append(std::istreambuf_iterator<char>(file), {});
 }
-
-class DriverFaultsTest : public ::testing::Test {
- protected:
-  // Repeats `program` and makes another one of its calls fail each time, until all have failed once. Checks
-  // the errors, leaks and bits. Returns the number of calls.
-  static int FailEach(const Program& program) {
-    absl::Status ignored;
-    // The first run opens libraries, which stay open.
-    const std::string bits = *program(&ignored);
-    EXPECT_TRUE(ignored.ok()) << ignored;
-    EXPECT_EQ(*program(&ignored), bits);
-    const std::map<std::string, int> live = LiveObjects();
-    for (int call = 1;; call += Stride()) {
-      FaultPoints::Arm(call);
-      absl::Status error;
-      const absl::StatusOr<std::string> result = program(&error);
-      const bool has_failed = FaultPoints::Disarm();
-      error.Update(result.status());
-      SCOPED_TRACE("call " + std::to_string(call) + " fails, " + FaultPoints::name() + ": " +
-                   error.ToString());
-      EXPECT_EQ(LiveObjects(), live);
-      EXPECT_THAT(error.ok() ? " could not " : std::string(error.message()), HasSubstr(" could not "));
-      EXPECT_TRUE(!result.ok() || *result == bits) << "other bits";
-      const absl::StatusOr<std::string> again = program(&ignored);
-      EXPECT_TRUE(again.ok() && *again == bits) << "the second try: " << again.status();
-      if (!has_failed || HasFailure()) return call - 1;
-    }
-  }
-};
 
 TEST_F(DriverFaultsTest, ASessionItsRunsAndItsCheckpoint) {
   const ScratchFolder folder;
@@ -278,137 +242,6 @@ TEST_F(NcclFaultsTest, AnExchangeThatAMemberNeverJoinsHasADeadline) {
                       HasSubstr("(net.cc:12"), HasSubstr(" has not ended for 1000 ms: another member")));
     EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
     status = session->Run("f", {{"x", Filled(elements, 0.25f)}}).status();
-    status.Update(session->Synchronize());
-    EXPECT_FALSE(status.ok()) << "a later run";
-  }
-}
-
-// Exchanges by copies between two GPUs. NCCL in software knows none of these kinds.
-class PeerCopiesTest : public DriverFaultsTest {
- protected:
-  void SetUp() override {
-    if (NumCudaDevices() < 2) GTEST_SKIP() << "there is one GPU";
-  }
-
-  static CollectiveCase CaseOf(fb::CollectiveKind kind, int64_t size) {
-    const bool has_two = kind == fb::CollectiveKind::AllGather || TraitsOf(kind).has_list;
-    const size_t tensors = has_two ? 2 : 1;
-    return {.kind = kind, .sizes = std::vector<int64_t>(tensors, size), .device_kind = DeviceKind::kGpu};
-  }
-  static absl::StatusOr<Session> MakeSession(const CollectiveCase& c,
-                                             std::optional<std::chrono::milliseconds> patience = {}) {
-    return MakeDriverSession(CollectivePlan(c), {}, patience);
-  }
-};
-
-constexpr int64_t kPeerElements = int64_t{1} << 16;
-
-TEST_F(PeerCopiesTest, MoveWhatEachKindMoves) {
-  using Kind = fb::CollectiveKind;
-  for (const Kind kind :
-       {Kind::AllGather, Kind::AllToAll, Kind::RingShift, Kind::Broadcast, Kind::SendRecv}) {
-    for (const bool is_in_place : {false, true}) {
-      if (is_in_place && kind != Kind::AllGather && kind != Kind::Broadcast) continue;
-      for (const bool is_reversed : {false, true}) {
-        // One block, several, and the copy engines.
-        for (const int64_t elements : {int64_t{14}, kPeerElements, int64_t{1} << 20}) {
-          if (is_reversed && elements > kPeerElements) continue;  // Copies in software take long.
-          CollectiveCase c = CaseOf(kind, elements);
-          c.is_in_place = is_in_place;
-          c.is_flat = is_reversed && TraitsOf(kind).has_list;
-          c.is_reversed = is_reversed;
-          SCOPED_TRACE(c.Name());
-          absl::StatusOr<Session> session = MakeSession(c);
-          ASSERT_TRUE(session.ok()) << session.status();
-          // In single steps, in the capture, and in launches of it.
-          for (uint32_t run = 0; run < 4; ++run) ExpectCollective(*session, c, run);
-        }
-      }
-    }
-  }
-  CollectiveCase uneven = CaseOf(Kind::AllGather, kPeerElements);
-  uneven.sizes[1] = 3;
-  // More small tensors than one kernel takes, beside one for a copy engine.
-  CollectiveCase many = CaseOf(Kind::RingShift, kPeerElements);
-  many.sizes.assign(2 * kernels::kMostExchangeMoves + 9, 7);
-  many.sizes.push_back(int64_t{1} << 20);
-  for (const CollectiveCase& c : {uneven, many}) {
-    absl::StatusOr<Session> session = MakeSession(c);
-    ASSERT_TRUE(session.ok()) << session.status();
-    for (uint32_t run = 0; run < 4; ++run) ExpectCollective(*session, c, run);
-  }
-}
-
-// Small sums and means, by the kernel that reads the terms of the others.
-TEST_F(PeerCopiesTest, AddTensors) {
-  using Kind = fb::CollectiveKind;
-  std::vector<DType> types = {DType::kF32};
-  if (!UsesSoftwareGpu()) types.insert(types.end(), {DType::kBf16, DType::kF16});
-  // Real GPUs take a second for each session.
-  int number = 0;
-  for (const DType dtype : types) {
-    for (const Kind kind : {Kind::AllReduce, Kind::ReduceScatter}) {
-      // One element, units of 16 bytes, a remainder, and several rounds.
-      std::vector<int64_t> sizes = {1, 1 << 12, 4099, 1 << 17, (1 << 17) - 1};
-      if (kind == Kind::ReduceScatter) sizes.push_back(1 << 20);
-      for (const int64_t size : sizes) {
-        CollectiveCase c = CaseOf(kind, size);
-        c.combine = number % 2 == 0 ? fb::ReduceOp::Sum : fb::ReduceOp::Mean;
-        c.dtype = dtype;
-        c.is_in_place = c.is_reversed = number++ % 3 == 0;
-        if (kind == Kind::ReduceScatter) c.sizes = {size, size < 1 << 20 ? size / 2 + 1 : size / 2};
-        SCOPED_TRACE(c.Name());
-        absl::StatusOr<Session> session = MakeSession(c);
-        ASSERT_TRUE(session.ok()) << session.status();
-        for (uint32_t run = 0; run < 4; ++run) ExpectCollective(*session, c, run);
-      }
-    }
-  }
-}
-
-TEST_F(PeerCopiesTest, EveryCallFailsOnce) {
-  if (!UsesSoftwareGpu()) GTEST_SKIP() << "to connect real GPUs takes a second";
-  const CollectiveCase c = CaseOf(fb::CollectiveKind::AllGather, kPeerElements);
-  const std::map<std::string, HostTensor> inputs = CollectiveInputs(c, 1);
-  const int calls = FailEach([&](absl::Status*) -> absl::StatusOr<std::string> {
-    SINTER_ASSIGN_OR_RETURN(Session session, MakeSession(c));
-    std::string bits;
-    for (int run = 0; run < 3; ++run) {
-      std::vector<Argument> arguments;
-      for (const auto& [name, value] : inputs) arguments.push_back({name, value});
-      SINTER_ASSIGN_OR_RETURN(const Outputs outputs, session.Run("f", arguments));
-      for (const char* const name : {"y0_0", "y1_0"}) {
-        SINTER_ASSIGN_OR_RETURN(const HostTensor* const value, outputs.Get(name));
-        bits += BytesOf(*value);
-      }
-    }
-    return bits;
-  });
-  EXPECT_GE(calls, 100);
-}
-
-TEST_F(PeerCopiesTest, AMemberThatNeverComesIsNamed) {
-  if (!UsesSoftwareGpu()) GTEST_SKIP() << "real GPUs cannot be made to stay away";
-  const CollectiveCase c = CaseOf(fb::CollectiveKind::AllGather, kPeerElements);
-  for (const uint32_t runs_before : {0, 3}) {
-    SCOPED_TRACE(runs_before);
-    absl::StatusOr<Session> session = MakeSession(c, std::chrono::milliseconds(1000));
-    ASSERT_TRUE(session.ok()) << session.status();
-    for (uint32_t run = 0; run < runs_before; ++run) ExpectCollective(*session, c, run);
-    std::vector<Argument> arguments;
-    const std::map<std::string, HostTensor> inputs = CollectiveInputs(c, 1);
-    for (const auto& [name, value] : inputs) arguments.push_back({name, value});
-    const auto start = std::chrono::steady_clock::now();
-    software::TheMachine().absent = 1;
-    absl::Status status = session->Run("f", arguments).status();
-    status.Update(session->Synchronize());
-    software::TheMachine().absent = -1;
-    EXPECT_TRUE(absl::IsUnavailable(status)) << status;
-    EXPECT_THAT(std::string(status.message()),
-                AllOf(HasSubstr("all_gather, rank 0 of 2 (gpu:0, gpu:1), function \"f\", step "),
-                      HasSubstr(" has not ended for 1000 ms: another member")));
-    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
-    status = session->Run("f", arguments).status();
     status.Update(session->Synchronize());
     EXPECT_FALSE(status.ok()) << "a later run";
   }

@@ -22,6 +22,7 @@ namespace sinter {
 namespace {
 
 using kernels::ExchangeParameters;
+using kernels::ShareParameters;
 using kernels::SumParameters;
 using kernels::SumType;
 
@@ -69,15 +70,19 @@ class ExchangeKernelTest : public ::testing::Test {
   }
 
   template <typename Parameters>
-  void Run(const char* name, Parameters parameters, uint32_t blocks) {
+  void Start(const char* name, Parameters parameters, uint32_t blocks, cudaStream_t stream) {
     cudaKernel_t kernel = nullptr;
     ASSERT_EQ(cudaLibraryGetKernel(&kernel, library_, name), cudaSuccess);
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(blocks);
     config.blockDim = dim3(kernels::kExchangeThreads);
-    config.stream = stream_.get();
+    config.stream = stream;
     void* arguments[] = {&parameters};
     ASSERT_EQ(cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel), arguments), cudaSuccess);
+  }
+  template <typename Parameters>
+  void Run(const char* name, const Parameters& parameters, uint32_t blocks) {
+    Start(name, parameters, blocks, stream_.get());
     ASSERT_EQ(cudaStreamSynchronize(stream_.get()), cudaSuccess);
   }
 
@@ -184,6 +189,163 @@ TEST_F(ExchangeKernelTest, Sums) {
     p.rounds = static_cast<uint32_t>((units + of_round - 1) / of_round);
     Run(kernels::kSumKernel, p, c.blocks);
     for (size_t i = 0; i < results.size(); ++i) EXPECT_TRUE(results[i]->Read() == expected[i]) << i;
+  }
+}
+
+struct ShareCase {
+  SumType type;
+  std::vector<size_t> elements;
+  uint32_t ranks, blocks;
+  bool has_units_of_1, is_in_place;
+
+  size_t Units() const {
+    const size_t unit = has_units_of_1 ? 1 : 16 / BytesOf(type);
+    size_t units = 0;
+    for (const size_t count : elements) units += (count + unit - 1) / unit;
+    return units;
+  }
+  uint32_t Rounds() const {
+    const size_t of_round = size_t{ranks} * blocks * kernels::kSumUnits * kernels::kExchangeThreads;
+    return static_cast<uint32_t>((Units() + of_round - 1) / of_round);
+  }
+};
+
+std::vector<ShareCase> ShareCases() {
+  std::vector<ShareCase> cases;
+  for (const SumType type : {SumType::kF32, SumType::kBf16, SumType::kF16}) {
+    if (type != SumType::kF32 && UsesSoftwareGpu()) continue;
+    cases.push_back({type, {1, 768, 30'001, 5}, 3, 2, false, false});
+    cases.push_back({type, {7, 1 << 14, 33}, 2, 3, true, true});
+    cases.push_back({type, {1 << 19, 9}, 4, 2, false, true});  // More rounds than buffers.
+  }
+  return cases;
+}
+
+// Small numbers, whose sums are exact in all types.
+float Term(size_t element, size_t tensor, uint32_t rank) {
+  return static_cast<float>((element + rank * 5 + tensor) % 16);
+}
+
+// The ranks of a sum in shares, all on one GPU.
+class ShareRanks {
+ public:
+  explicit ShareRanks(const ShareCase& c) : c_(c) {
+    const size_t workspace = size_t{c.blocks} * kernels::kShareBuffers * (c.ranks - 1) * kernels::kShareBytes;
+    for (uint32_t rank = 0; rank < c.ranks; ++rank) {
+      Rank& made = ranks_.emplace_back();
+      made.stream = MakeCudaStream().value();
+      made.workspace = std::make_unique<Bytes>(workspace, made.stream.get());
+      made.numbers = std::make_unique<Bytes>(2 * c.ranks * kNumbers * sizeof(uint32_t), made.stream.get());
+      for (size_t t = 0; t < c.elements.size(); ++t) {
+        std::vector<unsigned char> values(c.elements[t] * BytesOf(c.type));
+        for (size_t i = 0; i < c.elements[t]; ++i) {
+          Write(c.type, Term(i, t, rank), values.data() + i * BytesOf(c.type));
+        }
+        made.terms.push_back(std::make_unique<Bytes>(values, made.stream.get()));
+        made.results.push_back(std::make_unique<Bytes>(values.size(), made.stream.get()));
+      }
+    }
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  }
+
+  // Without `meets`, the rank waits for no other.
+  ShareParameters Parameters(uint32_t rank, bool meets) const {
+    ShareParameters p = {};
+    p.ranks = c_.ranks, p.rank = rank, p.rounds = c_.Rounds(), p.type = c_.type, p.divisor = 2;
+    p.has_units_of_1 = c_.has_units_of_1 ? 1 : 0;
+    for (uint32_t other = 0; other < c_.ranks; ++other) {
+      p.workspace[other] = ranks_[other].workspace->data();
+      if (other == rank || !meets) continue;
+      p.peer[p.peers++] = {.there = Numbers(other, rank),
+                           .here = Numbers(rank, other),
+                           .count = Numbers(rank, c_.ranks + other)};
+    }
+    for (size_t t = 0; t < c_.elements.size(); ++t) {
+      kernels::SharedTensor& tensor = p.tensor[p.tensors++];
+      tensor.from = ranks_[rank].terms[t]->data();
+      tensor.elements = static_cast<uint32_t>(c_.elements[t]);
+      for (uint32_t to = 0; to < c_.ranks; ++to) tensor.to[to] = Result(to, t).data();
+    }
+    return p;
+  }
+  const Bytes& Result(uint32_t rank, size_t tensor) const {
+    return *(c_.is_in_place ? ranks_[rank].terms : ranks_[rank].results)[tensor];
+  }
+  const Bytes& WorkspaceOf(uint32_t rank) const { return *ranks_[rank].workspace; }
+  cudaStream_t StreamOf(uint32_t rank) const { return ranks_[rank].stream.get(); }
+  // `times`: how often the sums have replaced the terms.
+  std::vector<unsigned char> Expected(size_t tensor, int times) const {
+    std::vector<unsigned char> values(c_.elements[tensor] * BytesOf(c_.type));
+    for (size_t i = 0; i < c_.elements[tensor]; ++i) {
+      float sum = 0;
+      for (uint32_t rank = 0; rank < c_.ranks; ++rank) sum += Term(i, tensor, rank);
+      sum /= 2;
+      if (c_.is_in_place && times > 1) sum *= static_cast<float>(c_.ranks) / 2;
+      Write(c_.type, sum, values.data() + i * BytesOf(c_.type));
+    }
+    return values;
+  }
+
+ private:
+  static constexpr size_t kNumbers = size_t{2} * kernels::kMostShareBlocks;
+  struct Rank {
+    CudaStream stream;
+    std::unique_ptr<Bytes> workspace, numbers;
+    std::vector<std::unique_ptr<Bytes>> terms, results;
+  };
+
+  uint32_t* Numbers(uint32_t rank, uint32_t row) const {
+    return reinterpret_cast<uint32_t*>(ranks_[rank].numbers->data()) + row * kNumbers;
+  }
+
+  const ShareCase c_;
+  std::vector<Rank> ranks_;
+};
+
+// The kernels of all ranks run side by side and wait for each other.
+TEST_F(ExchangeKernelTest, SharesOfAllRanks) {
+  for (const ShareCase& c : ShareCases()) {
+    SCOPED_TRACE(static_cast<int>(c.type) * 10 + static_cast<int>(c.ranks));
+    const ShareRanks ranks(c);
+    for (int times = 1; times <= 2; ++times) {
+      for (uint32_t rank = 0; rank < c.ranks; ++rank) {
+        Start(kernels::kShareKernel, ranks.Parameters(rank, /*meets=*/true), c.blocks, ranks.StreamOf(rank));
+      }
+      ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+      for (uint32_t rank = 0; rank < c.ranks; ++rank) {
+        for (size_t t = 0; t < c.elements.size(); ++t) {
+          EXPECT_TRUE(ranks.Result(rank, t).Read() == ranks.Expected(t, times)) << rank << ", " << t;
+        }
+      }
+    }
+  }
+}
+
+// A rank that waits for no other, as a sanitizer can watch it. It adds the zeros of its workspace.
+TEST_F(ExchangeKernelTest, TheShareOfOneRank) {
+  for (const ShareCase& c : ShareCases()) {
+    SCOPED_TRACE(static_cast<int>(c.type) * 10 + static_cast<int>(c.ranks));
+    const ShareRanks ranks(c);
+    const uint32_t rank = 1;
+    Start(kernels::kShareKernel, ranks.Parameters(rank, /*meets=*/false), c.blocks, ranks.StreamOf(rank));
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    // Half of its own term, in its share alone; in the other shares of all, what was there.
+    size_t unit = 0, changed = 0;
+    const size_t of_unit = c.has_units_of_1 ? 1 : 16 / BytesOf(c.type);
+    for (size_t t = 0; t < c.elements.size(); ++t) {
+      const std::vector<unsigned char> result = ranks.Result(0, t).Read();
+      std::vector<unsigned char> expected(result.size());
+      for (size_t i = 0; i < c.elements[t]; ++i) {
+        const size_t chunk = (unit + i / of_unit) / (kernels::kSumUnits * kernels::kExchangeThreads);
+        const bool is_own = chunk % c.ranks == rank;
+        changed += is_own ? 1 : 0;
+        const float other = c.is_in_place ? Term(i, t, 0) : 0;
+        Write(c.type, is_own ? Term(i, t, rank) / 2 : other, expected.data() + i * BytesOf(c.type));
+      }
+      EXPECT_TRUE(result == expected) << t;
+      unit += (c.elements[t] + of_unit - 1) / of_unit;
+    }
+    EXPECT_GT(changed, 0u);
   }
 }
 

@@ -2,7 +2,8 @@
 // A test selects the call that fails (fault_points.h). The linker inserts the wrappers (--wrap), so the
 // runtime needs no changes.
 //
-// If there is no GPU, or SINTER_SOFTWARE_GPU=1 is set, GPUs in software answer the calls (software_gpu.h).
+// If there is no GPU, or SINTER_SOFTWARE_GPU=1 is set, GPUs in software answer the calls
+// (software/software_gpu.h).
 #ifndef SINTER_TESTS_RUNTIME_CUDA_FAULTY_CALLS_H_
 #define SINTER_TESTS_RUNTIME_CUDA_FAULTY_CALLS_H_
 

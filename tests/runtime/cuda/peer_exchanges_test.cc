@@ -88,9 +88,9 @@ TEST(PeerExchangesTest, ExchangesStayTheMostUrgentKernelsOfACapture) {
 }
 
 // GPUs compile this text when a session is made.
-TEST(PeerExchangesTest, ThePtxHasBothKernels) {
+TEST(PeerExchangesTest, ThePtxHasAllKernels) {
   const std::string ptx = kernels::ExchangePtx();
-  for (const char* const name : {kernels::kExchangeKernel, kernels::kSumKernel}) {
+  for (const char* const name : {kernels::kExchangeKernel, kernels::kSumKernel, kernels::kShareKernel}) {
     EXPECT_THAT(ptx, ::testing::HasSubstr(std::string(".entry ") + name + "("));
   }
   EXPECT_THAT(ptx, ::testing::HasSubstr(".target sm_80"));

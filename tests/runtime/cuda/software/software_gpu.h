@@ -12,8 +12,8 @@
 // Kernels are found by name, whatever the image: add_f32, scale_f32 (test_plan.h), trap_f32, which ends the
 // context of its GPU, and that of exchanges (kernels/cuda/exchange). cuBLASLt supports f32 matmuls without an
 // epilogue; NCCL supports f32 sums and means by all members.
-#ifndef SINTER_TESTS_RUNTIME_CUDA_SOFTWARE_GPU_H_
-#define SINTER_TESTS_RUNTIME_CUDA_SOFTWARE_GPU_H_
+#ifndef SINTER_TESTS_RUNTIME_CUDA_SOFTWARE_SOFTWARE_GPU_H_
+#define SINTER_TESTS_RUNTIME_CUDA_SOFTWARE_SOFTWARE_GPU_H_
 
 #include <cuda_runtime_api.h>
 
@@ -73,7 +73,7 @@ struct Event {
 
 // The state of the process. Every function locks the mutex.
 struct Machine {
-  static constexpr int kGpus = 2;
+  static constexpr int kGpus = 4;
   static constexpr size_t kBytes = size_t{1} << 30;  // Memory of each GPU.
 
   std::recursive_mutex mutex;
@@ -110,4 +110,4 @@ inline Graph* Of(cudaGraph_t graph) { return reinterpret_cast<Graph*>(graph); }
 
 }  // namespace sinter::software
 
-#endif  // SINTER_TESTS_RUNTIME_CUDA_SOFTWARE_GPU_H_
+#endif  // SINTER_TESTS_RUNTIME_CUDA_SOFTWARE_SOFTWARE_GPU_H_

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sinter/tests/runtime/cuda/software_gpu.h"
+#include "sinter/tests/runtime/cuda/software/software_gpu.h"
 
 namespace sinter::software {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "sinter/kernels/cuda/exchange/exchange_kernel.h"
-#include "sinter/tests/runtime/cuda/software_gpu.h"
+#include "sinter/tests/runtime/cuda/software/software_gpu.h"
 
 namespace sinter::software {
 namespace {
@@ -14,8 +14,8 @@ namespace {
 using Lock = std::lock_guard<std::recursive_mutex>;
 
 // A kernel's handle is its name.
-constexpr const char* kKernels[] = {"add_f32", "scale_f32", "trap_f32", kernels::kExchangeKernel,
-                                    kernels::kSumKernel};
+constexpr const char* kKernels[] = {
+    "add_f32", "scale_f32", "trap_f32", kernels::kExchangeKernel, kernels::kSumKernel, kernels::kShareKernel};
 constexpr size_t kPointers = 3;
 
 void RunKernel(std::string_view name, const std::vector<float*>& p, size_t count, int device) {
@@ -55,11 +55,13 @@ class BlockThatMeets {
       At(p_.peer[i].there + at).store(++p_.peer[i].count[at]);
     }
   }
-  bool HaveCome(uint32_t meeting) const {
+  // As often as this block had `ago` times ago.
+  bool HaveCome(uint32_t meeting, uint32_t ago = 0) const {
     if (IsOver()) return true;
     for (uint32_t i = 0; i < p_.peers; ++i) {
       const uint32_t at = 2 * block_ + meeting;
-      if (static_cast<int32_t>(At(p_.peer[i].here + at).load() - p_.peer[i].count[at]) < 0) return false;
+      const uint32_t count = p_.peer[i].count[at] - ago;
+      if (static_cast<int32_t>(At(p_.peer[i].here + at).load() - count) < 0) return false;
     }
     return true;
   }
@@ -145,11 +147,109 @@ class SumKernel : public BlockThatMeets<kernels::SumParameters> {
   int stage_ = 0;
 };
 
+// f32 alone.
+class ShareBlock : public BlockThatMeets<kernels::ShareParameters> {
+ public:
+  ShareBlock(const kernels::ShareParameters& parameters, uint32_t block, uint32_t blocks, int device)
+      : BlockThatMeets(parameters, block, device),
+        blocks_(blocks),
+        of_unit_(p_.has_units_of_1 != 0 ? 1 : 4) {}
+
+  // As Work.
+  bool Run() {
+    if (IsAbsent()) return true;
+    if (stage_ == 0) {
+      Begin();
+      stage_ = 1;
+    }
+    if (stage_ == 1) {
+      if (!HaveCome(0)) return false;
+      stage_ = 2;
+    }
+    for (; stage_ == 2 && round_ <= p_.rounds; ++round_, has_sent_ = false) {
+      if (IsOver()) return true;
+      if (round_ < p_.rounds && !has_sent_) {
+        SendTerms();
+        Come(1);
+        has_sent_ = true;
+      }
+      if (round_ == 0) continue;
+      if (!HaveCome(1, round_ < p_.rounds ? 1 : 0)) return false;
+      if (!IsOver()) AddShare(round_ - 1);
+    }
+    if (stage_ == 2) {
+      Come(1);
+      stage_ = 3;
+    }
+    if (!HaveCome(1)) return false;
+    if (!IsOver()) Mark(0);
+    return true;
+  }
+
+ private:
+  static constexpr uint32_t kChunk = kernels::kSumUnits * kernels::kExchangeThreads;
+
+  // Calls f(tensor, first element, elements, unit of the chunk) for the units of a share of a round.
+  template <typename F>
+  void ForUnits(uint32_t round, uint32_t share, F&& f) const {
+    for (uint32_t i = 0; i < kChunk; ++i) {
+      uint64_t at = uint64_t{(round * blocks_ + block_) * p_.ranks + share} * kChunk + i;
+      for (uint32_t t = 0; t < p_.tensors; ++t) {
+        const uint32_t elements = p_.tensor[t].elements, units = (elements + of_unit_ - 1) / of_unit_;
+        if (at >= units) {
+          at -= units;
+          continue;
+        }
+        const auto first = static_cast<uint32_t>(at * of_unit_);
+        f(p_.tensor[t], first, std::min(elements - first, of_unit_), i);
+        break;
+      }
+    }
+  }
+  float* Term(uint32_t round, uint32_t adder, uint32_t rank, uint32_t unit) const {
+    const uint32_t buffer = block_ * kernels::kShareBuffers + round % kernels::kShareBuffers;
+    const uint32_t place = buffer * (p_.ranks - 1) + (rank < adder ? rank : rank - 1);
+    return reinterpret_cast<float*>(p_.workspace[adder] + size_t{place} * kernels::kShareBytes) +
+           size_t{unit} * of_unit_;
+  }
+  void SendTerms() const {
+    for (uint32_t adder = 0; adder < p_.ranks; ++adder) {
+      if (adder == p_.rank) continue;
+      ForUnits(round_, adder, [&](const auto& tensor, uint32_t first, uint32_t elements, uint32_t unit) {
+        std::copy_n(reinterpret_cast<const float*>(tensor.from) + first, elements,
+                    Term(round_, adder, p_.rank, unit));
+      });
+    }
+  }
+  void AddShare(uint32_t round) const {
+    ForUnits(round, p_.rank, [&](const auto& tensor, uint32_t first, uint32_t elements, uint32_t unit) {
+      for (uint32_t e = 0; e < elements; ++e) {
+        float sum = 0;
+        for (uint32_t rank = 0; rank < p_.ranks; ++rank) {
+          const float term = rank == p_.rank ? reinterpret_cast<const float*>(tensor.from)[first + e]
+                                             : Term(round, p_.rank, rank, unit)[e];
+          sum = rank == 0 ? term : sum + term;
+        }
+        sum /= p_.divisor;
+        for (uint32_t rank = 0; rank < p_.ranks; ++rank) {
+          reinterpret_cast<float*>(tensor.to[rank])[first + e] = sum;
+        }
+      }
+    });
+  }
+
+  const uint32_t blocks_, of_unit_;
+  uint32_t round_ = 0;
+  bool has_sent_ = false;
+  int stage_ = 0;
+};
+
 // Blocks run one after the other: all GPUs give them in the same order.
+template <typename Block, typename Parameters>
 MakeWork ExchangeWork(const cudaLaunchConfig_t& config, const void* parameters) {
-  const auto& p = *static_cast<const kernels::ExchangeParameters*>(parameters);
+  const auto& p = *static_cast<const Parameters*>(parameters);
   return [p, blocks = config.gridDim.x, device = Of(config.stream)->device]() -> Work {
-    std::vector<ExchangeBlock> made;
+    std::vector<Block> made;
     for (uint32_t block = 0; block < blocks; ++block) made.emplace_back(p, block, blocks, device);
     return [made, next = size_t{0}]() mutable {
       while (next < made.size() && made[next].Run()) ++next;
@@ -196,7 +296,15 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
   const Lock lock(TheMachine().mutex);
   if (Lost() != cudaSuccess) return Answer(Lost());
   if (std::strcmp(static_cast<const char*>(function), kernels::kExchangeKernel) == 0) {
-    Give(config->stream, ExchangeWork(*config, arguments[0]), cudaGraphNodeTypeKernel);
+    Give(config->stream, ExchangeWork<ExchangeBlock, kernels::ExchangeParameters>(*config, arguments[0]),
+         cudaGraphNodeTypeKernel);
+    return cudaSuccess;
+  }
+  if (std::strcmp(static_cast<const char*>(function), kernels::kShareKernel) == 0) {
+    const auto& p = *static_cast<const kernels::ShareParameters*>(arguments[0]);
+    if (p.type != kernels::SumType::kF32) return Answer(cudaErrorNotSupported);
+    Give(config->stream, ExchangeWork<ShareBlock, kernels::ShareParameters>(*config, arguments[0]),
+         cudaGraphNodeTypeKernel);
     return cudaSuccess;
   }
   if (std::strcmp(static_cast<const char*>(function), kernels::kSumKernel) == 0) {

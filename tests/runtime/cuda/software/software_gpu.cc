@@ -1,6 +1,6 @@
 // Devices, memory, streams and events of GPUs in software. software_graphs.cc holds the graphs, and
 // software_kernels.cc the kernels.
-#include "sinter/tests/runtime/cuda/software_gpu.h"
+#include "sinter/tests/runtime/cuda/software/software_gpu.h"
 
 #include <algorithm>
 #include <atomic>

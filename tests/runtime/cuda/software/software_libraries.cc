@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "sinter/tests/runtime/cuda/software_gpu.h"
+#include "sinter/tests/runtime/cuda/software/software_gpu.h"
 
 namespace sinter::software {
 namespace {
