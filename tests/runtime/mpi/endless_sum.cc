@@ -5,6 +5,9 @@
 //   mpirun -n 4 endless_sum stuck RANK            # The rank computes without end, in the user's code.
 //   mpirun -n 4 endless_sum save FILE
 //   endless_sum check FILE                        # Succeeds if the file is whole.
+//   endless_sum count gpus                        # Prints how many GPUs there are.
+//
+// With SINTER_TEST_DEVICE=gpu:0 the ranks sum on GPUs, of which there must be as many.
 //
 // All other ranks wait for a pausing rank.
 #include <unistd.h>
@@ -14,8 +17,10 @@
 #include <iostream>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "sinter/runtime/host/status.h"
+#include "sinter/runtime/memory/device_info.h"
 #include "sinter/runtime/mpi/mpi_world.h"
 #include "sinter/runtime/session/checkpoint.h"
 #include "sinter/tests/runtime/collective_plans.h"
@@ -32,7 +37,11 @@ void Print(const std::string& line) { std::cout << line + "\n" << std::flush; }
 }
 
 absl::Status Run(World& world, int leaving_rank, int pausing_rank, int stuck_rank) {
-  const CollectiveCase c = {.members = static_cast<uint32_t>(world.size()), .sizes = {100000}};
+  const char* const device = std::getenv("SINTER_TEST_DEVICE");
+  const bool is_gpu = device != nullptr && std::string_view(device).starts_with("gpu");
+  const CollectiveCase c = {.members = static_cast<uint32_t>(world.size()),
+                            .sizes = {100000},
+                            .device_kind = is_gpu ? DeviceKind::kGpu : DeviceKind::kCpu};
   TestPlan plan = CollectivePlan(c);
   for (auto& step : plan.table.functions[0]->steps) step->name = "sum of gradients";
   SINTER_ASSIGN_OR_RETURN(Session session, plan.MakeSession({.threads = 1, .world = &world}));
@@ -71,6 +80,10 @@ absl::Status Check(const std::string& path) {
 
 int main(int argc, char** argv) {
   const std::string mode = argc > 2 ? argv[1] : "";
+  if (mode == "count") {
+    std::cout << sinter::NumGpus() << "\n";
+    return 0;
+  }
   if (mode == "check") {
     const absl::Status status = sinter::Check(argv[2]);
     std::cout << (status.ok() ? "the file is whole" : std::string(status.message())) << "\n";
