@@ -190,6 +190,7 @@ void LocalFunction::runReshard(ir::ReshardOp op) {
     if (!IsUncut(from) && !IsUncut(after)) SplitAlike(from, after, settings_.mesh);
   }
   rank_builder_.setReason(op->getAttr(ir::kBecauseAttr));
+  rank_builder_.setMayWait(op->hasAttr(ir::kMayWaitAttr));
   Value value = combined(values_[op.getX()], now, to, op);
   value = gathered(value, now, to, op);
   llvm::SmallVector<StringAttr> made_terms;

@@ -97,7 +97,7 @@ bool RankBuilder::isCopiedSum(mlir::Type element, int64_t bytes, ir::ReduceKind 
                               bool is_scattered) {
   if (kind != ir::ReduceKind::sum || !llvm::isa<mlir::FloatType>(element)) return false;
   if (copied_sum_bytes_ > 0) return bytes >= copied_sum_bytes_;
-  if (!ir::TargetModel::Of(device_).exchanges_beside_steps) return false;
+  if (!ir::TargetModel::Of(device_).exchanges_beside_steps || (is_scattered && !may_wait_)) return false;
   const auto seconds = [&](cost::ExchangeKind exchange) {
     return prices_.secondsOfExchange(device_, exchange, static_cast<double>(bytes), ranks);
   };

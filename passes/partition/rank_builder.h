@@ -42,6 +42,10 @@ class RankBuilder {
   // number of ranks, and added by each rank. 0: those for which this is faster by the predicted times, on
   // devices whose exchanges run beside other steps.
   void setCopiedSumBytes(int64_t bytes) { copied_sum_bytes_ = bytes; }
+  // False if ops that the ranks share wait for the exchanges that are built from now on. A reduce_scatter for
+  // which they wait is never one of moves: it may travel in parts, each beside the computation of another
+  // (passes/plan/chunk_exchanges.cc).
+  void setMayWait(bool may_wait) { may_wait_ = may_wait; }
   // The reason of exchanges that are built from now on (kBecauseAttr); null: none.
   void setReason(mlir::Attribute because) { because_ = because; }
   mlir::Value rankValue(const RankNumber& number);
@@ -92,6 +96,7 @@ class RankBuilder {
   std::map<std::vector<int64_t>, mlir::Value> rank_values_;
   int64_t channel_ = 0;
   int64_t copied_sum_bytes_ = 0;
+  bool may_wait_ = true;
   OpPrices prices_;
 };
 
