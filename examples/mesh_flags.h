@@ -11,6 +11,7 @@
 #define SINTER_EXAMPLES_MESH_FLAGS_H_
 
 #include <cstdlib>
+#include <iostream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -106,7 +107,10 @@ class Processes {
   static absl::StatusOr<Processes> Start() {
     Processes processes;
 #ifdef SINTER_WITH_MPI
-    SINTER_ASSIGN_OR_RETURN(processes.world_, MpiWorld::Create());
+    SINTER_ASSIGN_OR_RETURN(std::unique_ptr<MpiWorld> world, MpiWorld::Create());
+    const std::string note = world->rank() == 0 ? world->CoreNote() : "";
+    if (!note.empty()) std::cerr << "note: " << note << "\n";
+    processes.world_ = std::move(world);
 #endif
     return processes;
   }

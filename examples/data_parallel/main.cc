@@ -141,6 +141,8 @@ int main(int argc, char** argv) {
   }
   options.world = world->get();
   processes = options.world->size();
+  const std::string note = options.world->rank() == 0 ? (*world)->CoreNote() : "";
+  if (!note.empty()) std::cerr << "note: " << note << "\n";
 #endif
   if (options.device_names.empty()) options.device_names = DefaultDevices(processes);
   absl::StatusOr<std::vector<sn::Device>> devices = examples::ParseDevices(options.device_names);

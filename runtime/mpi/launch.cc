@@ -29,6 +29,7 @@ Launch Launch::From(const std::function<std::string(const char* name)>& get) {
     launch.mpirun_variable = name;
     if (launch.mpirun_ranks.has_value()) break;
   }
+  launch.local_ranks = NumberOf(get("OMPI_COMM_WORLD_LOCAL_SIZE"));
   return launch;
 }
 
@@ -51,6 +52,13 @@ absl::Status Launch::CheckSize(int world_size) const {
                    ", so the tasks would not find each other: start them by `srun --mpi=pmix`, or by "
                    "`mpirun` in a shell of "
                    "`salloc`; `srun --mpi=list` prints what this Slurm has"));
+}
+
+std::string Launch::CoreNote(int cores, int cores_of_mpirun) const {
+  if (!local_ranks.has_value() || cores >= cores_of_mpirun / *local_ranks) return "";
+  return absl::StrCat("mpirun lets this process run on ", cores, " of ", cores_of_mpirun,
+                      " cores, and starts ", Ranks(*local_ranks),
+                      " here: `mpirun --bind-to none` lets it run on all");
 }
 
 }  // namespace sinter

@@ -21,11 +21,12 @@ namespace sinter {
 struct Launch {
   std::optional<int64_t> mpirun_ranks;  // Ranks that an mpirun has started with this one.
   std::string mpirun_variable;          // The variable that says so.
+  std::optional<int64_t> local_ranks;   // Those of them on this machine.
   std::optional<int64_t> slurm_tasks;   // Tasks of the job step of Slurm that this process is a task of.
 
-  // Reads OMPI_COMM_WORLD_SIZE (Open MPI), PMI_SIZE (MPICH and its relatives), and SLURM_STEP_NUM_TASKS, or
-  // SLURM_NTASKS if SLURM_STEP_ID says that there is a step. The shell of salloc and the script of sbatch are
-  // no step. Variables that are no number count as missing.
+  // Reads OMPI_COMM_WORLD_SIZE and OMPI_COMM_WORLD_LOCAL_SIZE (Open MPI), PMI_SIZE (MPICH and its relatives),
+  // and SLURM_STEP_NUM_TASKS, or SLURM_NTASKS if SLURM_STEP_ID says that there is a step. The shell of salloc
+  // and the script of sbatch are no step. Variables that are no number count as missing.
   static Launch FromEnvironment();
   // The same with other variables; `get` returns "" for one that is not set.
   static Launch From(const std::function<std::string(const char* name)>& get);
@@ -33,6 +34,10 @@ struct Launch {
   // FailedPrecondition if MPI's world has another size than the launch. Tasks of srun alone count only
   // without mpirun, whose daemons are tasks of a step of their own.
   absl::Status CheckSize(int world_size) const;
+
+  // Returns a note for the user if this process may run on fewer cores than its share of those of mpirun;
+  // empty if not. Open MPI binds each of one or two ranks to a core, and more to a part of the machine.
+  std::string CoreNote(int cores, int cores_of_mpirun) const;
 };
 
 }  // namespace sinter

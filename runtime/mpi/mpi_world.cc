@@ -1,7 +1,9 @@
 #include "sinter/runtime/mpi/mpi_world.h"
 
 #include <mpi.h>
+#include <sched.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <optional>
 #include <string>
@@ -9,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "sinter/runtime/host/status.h"
+#include "sinter/runtime/host/thread_pool.h"
 #include "sinter/runtime/mpi/launch.h"
 #include "sinter/runtime/mpi/mpi_status.h"
 #include "sinter/runtime/mpi/mpi_transport.h"
@@ -51,6 +54,12 @@ absl::StatusOr<bool> BeginMpi() {
   return is_begun == 0;
 }
 
+// Returns the number of cores that the process that started this one may run on; 0 if it is not known.
+int CoresOfParent() {
+  cpu_set_t set;
+  return sched_getaffinity(getppid(), sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 0;
+}
+
 // Ends MPI after an error if `ends_mpi`.
 absl::Status CheckLaunch(const Launch& launch, bool ends_mpi) {
   int size = 0;
@@ -82,6 +91,7 @@ struct MpiWorld::State {
   const bool ends_mpi;
   const std::unique_ptr<MpiTransport> transport;
   MessageWorld world;
+  std::string core_note;
 };
 
 MpiWorld::MpiWorld(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -107,9 +117,14 @@ absl::StatusOr<std::unique_ptr<MpiWorld>> MpiWorld::Create(const MpiWorldOptions
   SINTER_RETURN_IF_ERROR(CheckLaunch(launch, ends_mpi));
   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<MpiTransport> transport, MpiTransport::Create(options));
   exists = true;
-  return std::unique_ptr<MpiWorld>(
-      new MpiWorld(std::make_unique<State>(std::move(transport), ends_mpi, patience)));
+  auto state = std::make_unique<State>(std::move(transport), ends_mpi, patience);
+  if (const int of_mpirun = CoresOfParent(); of_mpirun > 0) {
+    state->core_note = launch.CoreNote(ThreadPool::AvailableCores(), of_mpirun);
+  }
+  return std::unique_ptr<MpiWorld>(new MpiWorld(std::move(state)));
 }
+
+std::string MpiWorld::CoreNote() const { return state_->core_note; }
 
 MpiWorld::~MpiWorld() {
   const absl::Status status = state_->world.Leave();

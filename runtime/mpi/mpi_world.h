@@ -34,6 +34,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -71,6 +72,9 @@ class MpiWorld : public World {
   absl::Status Check() override;
   void Abort(std::string_view reason) override;
   bool MayStillWrite() const override;
+  // Returns a note for the user if mpirun has bound this process to fewer cores than its share, which makes
+  // its steps on CPUs slow, and the start of those on GPUs. Empty if not.
+  std::string CoreNote() const;
 
  private:
   struct State;

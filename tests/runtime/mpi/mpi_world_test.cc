@@ -209,6 +209,24 @@ TEST(MpiWorldTest, TheWorldHasTheRanksThatWereStarted) {
   EXPECT_EQ(error_of({{"PMI_SIZE", "many"}}, 1), "");
 }
 
+// Open MPI binds one or two ranks to a core each by default.
+TEST(MpiWorldTest, FewCoresAreNoted) {
+  const auto note = [](const char* local_ranks, int cores, int of) {
+    return Launch::From([&](const char* name) {
+             return std::string(std::string_view(name) == "OMPI_COMM_WORLD_LOCAL_SIZE" ? local_ranks : "");
+           })
+        .CoreNote(cores, of);
+  };
+  EXPECT_EQ(note("2", 1, 32),
+            "mpirun lets this process run on 1 of 32 cores, and starts 2 ranks here: `mpirun --bind-to none` "
+            "lets it run on all");
+  EXPECT_EQ(note("4", 8, 32), "") << "its share";
+  EXPECT_EQ(note("2", 1, 2), "");
+  EXPECT_EQ(note("3", 1, 4), "") << "a whole number of cores";
+  EXPECT_EQ(note("8", 2, 4), "") << "more ranks than cores";
+  EXPECT_EQ(note("", 1, 32), "") << "no mpirun";
+}
+
 // These tests run separately, because a broken world ends with MPI_Abort. ctest checks the printed text.
 TEST(BrokenMpiWorldTest, DifferentSizes) {
   std::vector<std::byte> data(64);
