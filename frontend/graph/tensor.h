@@ -14,6 +14,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <source_location>
 #include <string>
@@ -39,6 +40,7 @@ using Where = std::source_location;
 inline constexpr int64_t kMaxElements = int64_t{1} << 47;
 
 class FunctionBuilder;
+class Index;
 
 class Tensor {
  public:
@@ -61,6 +63,10 @@ class Tensor {
   Device device() const;
   // "f32[32,10]".
   std::string ToString() const;
+
+  // Part of the tensor, as x[0] or x[{Ellipsis, Range{1, -1}}] (frontend/ops/indexing.h).
+  Tensor operator[](const Index& subscript) const;
+  Tensor operator[](std::initializer_list<Index> subscripts) const;
 
   // For Sinter's own sources. Null if no call made the tensor, or if its graph has been destroyed.
   FunctionBuilder* function() const { return function_ ? *function_ : nullptr; }

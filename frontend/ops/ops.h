@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "sinter/frontend/graph/tensor.h"
+#include "sinter/frontend/ops/indexing.h"   // IWYU pragma: export
 #include "sinter/frontend/ops/pointwise.h"  // IWYU pragma: export
 
 namespace sinter {
