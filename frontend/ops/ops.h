@@ -74,6 +74,24 @@ std::vector<Tensor> Split(const Tensor& x, const Shape& sizes, int64_t dim, Wher
 Tensor Pad(const Tensor& x, const Shape& low, const Shape& high, Number value = 0,
            Where where = Where::current());
 Tensor Reverse(const Tensor& x, const Shape& dims, Where where = Where::current());
+// Stack joins tensors of one shape along a new dimension; Unbind takes them apart again.
+Tensor Stack(const std::vector<Tensor>& xs, int64_t dim = 0, Where where = Where::current());
+std::vector<Tensor> Unbind(const Tensor& x, int64_t dim = 0, Where where = Where::current());
+// Copies of x: Tile({1,2}, {3}) is {1,2,1,2,1,2}, Repeat({1,2}, 3, 0) is {1,1,1,2,2,2}. `counts` has one
+// entry a dimension; missing ones in front are 1, and further ones in front make new dimensions.
+Tensor Tile(const Tensor& x, const Shape& counts, Where where = Where::current());
+Tensor Repeat(const Tensor& x, int64_t count, int64_t dim, Where where = Where::current());
+// Moves each element `shift` positions up along the dimension, and those at the end to the front.
+Tensor Roll(const Tensor& x, int64_t shift, int64_t dim, Where where = Where::current());
+// Parts of the matrices in the last two dimensions: Tril keeps the elements (i, j) with j - i of at most
+// `diagonal`, Triu those of at least that, and the others are 0. Diagonal takes those with j - i = offset;
+// DiagEmbed puts a last dimension there, among zeros.
+Tensor Tril(const Tensor& x, int64_t diagonal = 0, Where where = Where::current());
+Tensor Triu(const Tensor& x, int64_t diagonal = 0, Where where = Where::current());
+Tensor Diagonal(const Tensor& x, int64_t offset = 0, Where where = Where::current());
+Tensor DiagEmbed(const Tensor& x, int64_t offset = 0, Where where = Where::current());
+// The coordinates of a grid: result i has the elements of xs[i], of rank 1, along dimension i.
+std::vector<Tensor> Meshgrid(const std::vector<Tensor>& xs, Where where = Where::current());
 // Indexing along `dim`. Gather takes whole slices: an embedding lookup is Gather(table, ids, 0). Indices are
 // i32 or i64. An index out of range is an error only with CompileOptions::check_indices. Without it, Gather
 // and TakeAlong clamp the index to the range, ScatterAdd adds nothing for it, and OneHot gives zeros.

@@ -14,17 +14,18 @@
 namespace sinter {
 namespace {
 
-constexpr int64_t kLongBatch = 32, kWidth = 64;
+constexpr int64_t kLongBatch = 32, kLongWidth = 64;
 
 // Trains a gated recurrent layer over `steps` inputs.
 void Recurrence(Builder& b, int64_t steps) {
   const VariableInit small = {VariableInit::Kind::kUniform, -0.1, 0.1};
   auto weight = [&](const char* name) {
-    return b.Read(b.MakeVariable(name, F32, {kWidth, kWidth}, {.init = small}));
+    return b.Read(b.MakeVariable(name, F32, {kLongWidth, kLongWidth}, {.init = small}));
   };
-  Tensor x = b.Input("x", F32, {steps, kLongBatch, kWidth}), y = b.Input("y", F32, {kLongBatch, kWidth});
+  Tensor x = b.Input("x", F32, {steps, kLongBatch, kLongWidth}),
+         y = b.Input("y", F32, {kLongBatch, kLongWidth});
   Tensor wz = weight("wz"), uz = weight("uz"), wn = weight("wn"), un = weight("un");
-  Tensor h = b.Zeros(F32, {kLongBatch, kWidth});
+  Tensor h = b.Zeros(F32, {kLongBatch, kLongWidth});
   for (int64_t t = 0; t < steps; ++t) {
     Tensor now = Squeeze(SliceDim(x, 0, t, t + 1), 0);
     Tensor z = Sigmoid(MatMul(now, wz) + MatMul(h, uz));
@@ -34,7 +35,7 @@ void Recurrence(Builder& b, int64_t steps) {
 }
 
 void Chain(Builder& b, int64_t ops) {
-  Tensor x = b.Input("x", F32, {kLongBatch, kWidth}), y = x;
+  Tensor x = b.Input("x", F32, {kLongBatch, kLongWidth}), y = x;
   for (int64_t i = 0; i < ops; ++i) y = i % 2 == 0 ? y + 0.5 : y * x;
   b.Output("y", y);
 }
@@ -42,7 +43,7 @@ void Chain(Builder& b, int64_t ops) {
 // `count` inputs, with one output for each.
 void Ports(Builder& b, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
-    b.Output("y" + std::to_string(i), Tanh(b.Input("x" + std::to_string(i), F32, {kWidth})));
+    b.Output("y" + std::to_string(i), Tanh(b.Input("x" + std::to_string(i), F32, {kLongWidth})));
   }
 }
 
