@@ -143,6 +143,18 @@ struct MatMulOptions {
   MathMode math = MathMode::kIeee;
 };
 Tensor MatMul(const Tensor& a, const Tensor& b, MatMulOptions options = {}, Where where = Where::current());
+// A sum of products in Einstein's notation, as NumPy's einsum:
+//   Einsum("bhid,bhjd->bhij", {q, k})     // Scores of attention.
+//   Einsum("...ij,j->...i", {a, v})       // ... stands for any dimensions, which broadcast.
+// A letter names a dimension. A letter that the result lacks is summed over, and one that an operand has
+// twice takes its diagonal. Without -> the result has the letters that occur once, in the order of the
+// alphabet. The operands are multiplied from left to right, by MatMul where two share letters that nothing
+// later reads.
+struct EinsumOptions {
+  MathMode math = MathMode::kIeee;
+};
+Tensor Einsum(std::string_view equation, const std::vector<Tensor>& xs, EinsumOptions options = {},
+              Where where = Where::current());
 
 // Images are [N, C, H, W], weights [C_out, C_in / groups, kh, kw]. Padding is top, bottom, left, right.
 struct Conv2dOptions {
