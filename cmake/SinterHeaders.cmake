@@ -15,6 +15,7 @@ set(SINTER_PUBLIC_HEADERS
   frontend/graph/variable_filter.h
   frontend/ops/collectives.h
   frontend/ops/elementwise_kernel.h
+  frontend/ops/indexing.h
   frontend/ops/ops.h
   frontend/ops/pointwise.h
   runtime/device/profile.h
