@@ -3,18 +3,17 @@
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "sinter/frontend/graph/graph_state.h"
 #include "sinter/frontend/ops/ops.h"
+#include "sinter/ir/dialect/shape_checks.h"
 
 namespace sinter {
 namespace {
 
-// False, with an error kept, if a size times a count is no size.
-bool Multiply(Call& call, int64_t& size, int64_t count) {
-  if (count >= 0 && !__builtin_mul_overflow(size, count, &size)) return true;
-  call.Fail(count < 0 ? absl::StrCat("makes ", count, " copies") : "makes too many elements");
-  return false;
+// False, with an error kept, if nothing can be copied so often.
+bool CheckCount(Call& call, int64_t count) {
+  if (count < 0) call.Fail(absl::StrCat("makes ", count, " copies"));
+  return count >= 0;
 }
 
 // Returns the offsets j - i of the matrices in the last two dimensions, as i64[rows, columns].
@@ -88,7 +87,8 @@ Tensor Tile(const Tensor& x, const Shape& counts, Where where) {
   for (size_t d = 0; d < shape.size(); ++d) {
     apart.insert(apart.end(), {1, shape[d]});
     copied.insert(copied.end(), {each[d], shape[d]});
-    if (!Multiply(call, shape[d], each[d])) return {};
+    if (!CheckCount(call, each[d])) return {};
+    shape[d] = ir::MultiplySizes(shape[d], each[d]);
   }
   if (!call.CheckShape(x.dtype(), shape)) return {};
   return Reshape(BroadcastTo(Reshape(x, apart, where), copied, where), shape, where);
@@ -100,7 +100,8 @@ Tensor Repeat(const Tensor& x, int64_t count, int64_t dim, Where where) {
   const auto d = call.Dim(dim, x.rank());
   if (!d) return {};
   Shape shape = x.shape(), apart = shape;
-  if (!Multiply(call, shape[*d], count) || !call.CheckShape(x.dtype(), shape)) return {};
+  shape[*d] = ir::MultiplySizes(shape[*d], count);
+  if (!CheckCount(call, count) || !call.CheckShape(x.dtype(), shape)) return {};
   apart.insert(apart.begin() + *d + 1, 1);
   Shape copied = apart;
   copied[*d + 1] = count;
@@ -157,7 +158,7 @@ Tensor DiagEmbed(const Tensor& x, int64_t offset, Where where) {
   Call call("DiagEmbed", where, {x});
   if (!call.ok()) return {};
   if (x.rank() < 1) return call.Fail("needs a dimension");
-  if (std::abs(offset) > kFarthest) return call.Fail("makes too many elements");
+  offset = std::clamp(offset, -kFarthest, kFarthest);  // Too many elements, which CheckShape says.
   const int64_t count = x.dim(-1), size = count + std::abs(offset);
   Shape shape = x.shape();
   shape.back() = size;

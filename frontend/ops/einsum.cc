@@ -141,18 +141,17 @@ class Einstein {
 
   // Takes diagonals for repeated labels, broadcasts an ellipsis, and sums what only this term has.
   bool Reduce(Term& term) {
-    for (size_t first = 0; first < term.labels.size(); ++first) {
-      const char label = term.labels[first];
+    for (const char label : std::string(term.labels)) {
       while (std::count(term.labels.begin(), term.labels.end(), label) > 1) {
         std::string order;
-        for (const char other : term.labels) order += other == label ? "" : std::string(1, other);
-        const auto repeats = static_cast<size_t>(std::count(term.labels.begin(), term.labels.end(), label));
-        order.append(repeats, label);
+        for (const char other : term.labels) {
+          if (other != label) order += other;
+        }
+        order.append(term.labels.size() - order.size(), label);
         term.value = Diagonal(Transpose(term.value, PermutationOf(term.labels, order), where_), 0, where_);
         if (!term.value.ok()) return false;
         order.pop_back();
         term.labels = order;
-        first = 0;
       }
     }
     Shape shape = term.value.shape(), summed;

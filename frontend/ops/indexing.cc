@@ -1,6 +1,7 @@
 #include "sinter/frontend/ops/indexing.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <initializer_list>
 #include <span>
 #include <utility>
@@ -138,17 +139,21 @@ class Part {
       Fail(absl::StrCat(TextOf(range), " of dimension ", d, ", whose size is ", size, ": ", why));
       return std::nullopt;
     };
-    const auto counted = [&](int64_t number) { return number < 0 ? number + size : number; };
     if (range.step == 0) return fail("the step is 0");
     const bool is_down = range.step < 0;
+    const int64_t last = is_down ? size - 1 : size;
+    for (const std::optional<int64_t>& number : {range.start, range.limit}) {
+      if (number && (*number < -size || *number > last)) return fail("it leaves the dimension");
+    }
+    const auto counted = [&](int64_t number) { return number < 0 ? number + size : number; };
     // Going down, the limit is the position before the first one.
-    int64_t start = range.start ? counted(*range.start) : is_down ? size - 1 : 0;
-    int64_t limit = range.limit ? counted(*range.limit) : is_down ? -1 : size;
-    if (is_down && !range.start && size == 0) start = limit = -1;
+    const int64_t start = range.start ? counted(*range.start) : is_down ? size - 1 : 0;
+    const int64_t limit = range.limit ? counted(*range.limit) : is_down ? -1 : size;
     const int64_t low = is_down ? limit + 1 : start, high = is_down ? start + 1 : limit;
-    if (low < 0 || high > size || start < (is_down ? -1 : 0)) return fail("it leaves the dimension");
     if (low > high) return fail(is_down ? "it begins below its limit" : "it begins above its limit");
-    const int64_t step = is_down ? -range.step : range.step;
+    // A longer step takes one position too.
+    const int64_t longest = std::max<int64_t>(size, 1);
+    const int64_t step = std::abs(std::clamp(range.step, -longest, longest));
     if (!is_down) return Positions{low, high, step, false};
     const int64_t count = (high - low + step - 1) / step;
     return Positions{count == 0 ? low : start - (count - 1) * step, high, step, true};

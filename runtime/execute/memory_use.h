@@ -20,7 +20,7 @@ struct SessionMemory {
   int64_t thread_scratch = 0;  // For generated kernels.
   int64_t library_workspace = 0;
   int64_t exchange_workspace = 0;  // For sums of GPUs that write into each other's memory.
-  int64_t output_copies = 0;     // For outputs that pass an input through, and for outputs on GPUs.
+  int64_t output_copies = 0;       // For outputs that pass an input through, and for outputs on GPUs.
   int64_t exchange_staging = 0;  // For copies between devices of two back ends, which go through main memory.
   int64_t constant_copies = 0;   // On devices that cannot read main memory.
   int64_t constants = 0;         // In the plan's own bytes, not in the allocator.

@@ -72,8 +72,8 @@ class MpiWorld : public World {
   absl::Status Check() override;
   void Abort(std::string_view reason) override;
   bool MayStillWrite() const override;
-  // Returns a note for the user if mpirun has bound this process to fewer cores than its share, which makes
-  // its steps on CPUs slow, and the start of those on GPUs. Empty if not.
+  // Returns a note for the user if mpirun has bound this process to fewer cores than its share: its
+  // steps on CPUs then have as few threads. Empty if not.
   std::string CoreNote() const;
 
  private:

@@ -119,7 +119,8 @@ INSTANTIATE_TEST_SUITE_P(
         In("StackNone", [](Builder&) { Stack({}); }, {"Stack"}),
         In("UnbindDim", [](Builder& b) { Unbind(X(b), 2); }, {"no dimension 2"}),
         In("TileNegative", [](Builder& b) { Tile(X(b), {2, -1}); }, {"Tile(f32[2,3]) makes -1 copies"}),
-        In("TileLarge", [](Builder& b) { Tile(X(b), {INT64_MAX}); }, {"makes too many elements"}),
+        In("TileLarge", [](Builder& b) { Tile(X(b), {INT64_MAX}); },
+           {"has more than 2^47 elements in its shape"}),
         In("RepeatNegative", [](Builder& b) { Repeat(X(b), -2, 0); }, {"makes -2 copies"}),
         In("RollDim", [](Builder& b) { Roll(X(b), 1, 2); }, {"no dimension 2"}),
         In("TrilOfALine", [](Builder& b) { Tril(X(b, {3})); }, {"Tril(f32[3]) needs matrices"}),
@@ -128,7 +129,9 @@ INSTANTIATE_TEST_SUITE_P(
            {"has no diagonal -3 of 2 rows and 3 columns"}),
         In("DiagonalOfALine", [](Builder& b) { Diagonal(X(b, {3})); }, {"needs matrices"}),
         In("DiagEmbedOfANumber", [](Builder& b) { DiagEmbed(X(b, {})); }, {"needs a dimension"}),
-        In("DiagEmbedLarge", [](Builder& b) { DiagEmbed(X(b), INT64_MAX); }, {"makes too many elements"}),
+        In("DiagEmbedLarge", [](Builder& b) { DiagEmbed(X(b), INT64_MAX); },
+           {"has more than 2^47 elements in its shape"}),
+        In("DiagEmbedFar", [](Builder& b) { DiagEmbed(X(b), INT64_MIN); }, {"DiagEmbed(f32[2,3])"}),
         In("MeshgridOfMatrices", [](Builder& b) { Meshgrid({X(b)}); }, {"needs tensors of one dimension"})),
     ErrorCaseName);
 

@@ -74,6 +74,7 @@ TEST(EinsumTest, IsTheSumOfProducts) {
       {"ii", {"ii"}, "", {{'i', 3}}},
       {"iji->j", {"iji"}, "j", ij},
       {"iii->i", {"iii"}, "i", {{'i', 3}}},
+      {"iijj->ji", {"iijj"}, "ji", ij},
       {"ij,jk->ik", {"ij", "jk"}, "ik", ijk},
       {"ij,jk", {"ij", "jk"}, "ik", ijk},
       {"ji,jk->ki", {"ji", "jk"}, "ki", ijk},

@@ -74,6 +74,8 @@ TEST(IndexingTest, RangesGoDown) {
   EXPECT_TAKES((x[{0, Range{3, 0, -2}}]), ({2}), 3, 1);
   EXPECT_TAKES((x[{Range{.step = -1}, Range{.step = -3}}]), ({3, 2}), 11, 8, 7, 4, 3, 0);
   EXPECT_TAKES((x[{0, Range{1, 1, -1}}]), ({0}));
+  EXPECT_TAKES((x[{0, Range{.step = INT64_MIN}}]), ({1}), 3);
+  EXPECT_TAKES((x[{0, Range{1, {}, INT64_MAX}}]), ({1}), 1);
 }
 
 TEST(IndexingTest, NewAxes) {
@@ -180,6 +182,11 @@ INSTANTIATE_TEST_SUITE_P(
            {"Range{-3, {}} of dimension 0, whose size is 2: it leaves"}),
         In("RangeDown", [](Builder& b) { (void)X(b)[Range{2, {}, -1}]; },
            {"Range{2, {}, -1} of dimension 0", "it leaves"}),
+        In("RangeDownBelow", [](Builder& b) { (void)X(b)[Range{-3, {}, -1}]; },
+           {"Range{-3, {}, -1}", "it leaves"}),
+        In("RangeDownLimitBelow", [](Builder& b) { (void)X(b)[Range{{}, -3, -1}]; },
+           {"Range{{}, -3, -1}", "it leaves"}),
+        In("RangeDownLimitFar", [](Builder& b) { (void)X(b)[Range{{}, INT64_MAX, -1}]; }, {"it leaves"}),
         In("RangeBackwards", [](Builder& b) { (void)X(b)[{0, Range{2, 1}}]; }, {"it begins above its limit"}),
         In("RangeDownBackwards", [](Builder& b) { (void)X(b)[{0, Range{0, 2, -1}}]; },
            {"it begins below its limit"}),

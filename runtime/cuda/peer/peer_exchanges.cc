@@ -38,6 +38,7 @@ constexpr size_t kBytesOfUnit = 16;
 
 // How often the members have come, for each meeting of each block.
 constexpr size_t kNumbers = size_t{2} * kMostExchangeBlocks;
+static_assert(kernels::kMostShareBlocks <= kMostExchangeBlocks);
 
 template <typename Parameters>
 absl::Status Start(const void* kernel, const Parameters& parameters, uint32_t blocks, uint32_t threads,

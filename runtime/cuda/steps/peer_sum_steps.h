@@ -5,7 +5,7 @@
 //   if (step == nullptr) ...                              // NCCL does it.
 //
 // A kernel on each GPU reads the terms of all others if these are small, or if each rank needs its own part.
-// Of larger tensors that all need whole, each GPU adds a share (runtime/plan/sum_shares.h).
+// Each GPU adds a share of larger tensors that all need whole (runtime/plan/sum_shares.h).
 #ifndef SINTER_RUNTIME_CUDA_STEPS_PEER_SUM_STEPS_H_
 #define SINTER_RUNTIME_CUDA_STEPS_PEER_SUM_STEPS_H_
 
