@@ -60,7 +60,9 @@ struct Data {
 // Returns random tokens, which are useful only for measurements.
 absl::StatusOr<TokenSet> RandomTokens(const Options& o) {
   sn::SplitMix bits(static_cast<uint64_t>(o.training.seed), /*stream=*/1);
-  std::vector<uint16_t> tokens(1 << 20);
+  // The tenth for validation must hold a batch.
+  const int64_t least = 10 * (o.training.batch * o.sizes.context + 2);
+  std::vector<uint16_t> tokens(static_cast<size_t>(std::max<int64_t>(1 << 20, least)));
   const uint64_t bound = static_cast<uint64_t>(std::min<int64_t>(o.sizes.vocabulary, 1 << 16));
   for (uint16_t& token : tokens) token = static_cast<uint16_t>(bits.Below(bound));
   return TokenSet::FromVector(std::move(tokens));

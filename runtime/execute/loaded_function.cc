@@ -59,6 +59,7 @@ void LoadedFunction::ResolvePointers() {
 // GPUs exchange data without call stamps. So their processes compare stamps before the run.
 void LoadedFunction::ListMeeting() {
   if (!steps_.exchanges() || DeviceOf(*plan_, 0).is_host()) return;
+  meeting_place_ = absl::StrCat("the start of a run, function \"", info_.name, "\"");
   for (int peer = 0; peer < memory_->world->size(); ++peer) {
     if (peer == memory_->world->rank()) continue;
     for (const bool is_send : {true, false}) meeting_.push_back({.peer = peer, .is_send = is_send});
@@ -163,8 +164,8 @@ absl::Status LoadedFunction::Prepare(std::span<const InputValue> inputs) {
   pool_->BindCallingThread();
   return meeting_.empty()
              ? absl::OkStatus()
-             : memory_->world->Exchange(meeting_,
-                                        steps_.OperationOf(info_.name, 0, memory_->patience.FromUserCode()));
+             : memory_->world->Exchange(
+                   meeting_, steps_.OperationOf(meeting_place_, 0, memory_->patience.FromUserCode()));
 }
 
 absl::Status LoadedFunction::Run(std::span<const InputValue> inputs, Profile* profile) {

@@ -98,6 +98,7 @@ class LoadedFunction {
   // Empty messages to and from every process, if the processes' GPUs exchange data directly. The messages
   // carry the call stamps.
   std::vector<World::Transfer> meeting_;
+  std::string meeting_place_;  // For errors.
 };
 
 }  // namespace sinter::internal_session

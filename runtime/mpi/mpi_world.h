@@ -10,6 +10,7 @@
 // distinguishes a rank that computes for long from one that has ended or is stopped. If a rank ends or stops,
 // calls of the others fail a few seconds later with an error that names the rank and the operation, such as
 //   rank 2 does not answer in all_reduce, function "train", step 14 (sum of gradients)
+// The world also says the error on std::cerr at once.
 // If mpirun itself ends the processes because one has died, a rank that waits for others also gets such an
 // error, and has a second to print it: the world catches SIGTERM during exchanges unless the program does.
 //

@@ -49,7 +49,15 @@ MessageWorld::MessageWorld(MessageTransport* transport, std::chrono::millisecond
 absl::Status MessageWorld::Check() {
   if (!broken_.ok()) return broken_;
   const std::optional<std::string> failure = transport_.liveness().failure();
-  return failure.has_value() ? absl::UnavailableError(*failure) : absl::OkStatus();
+  if (!failure.has_value()) return absl::OkStatus();
+  Report(*failure);
+  return absl::UnavailableError(*failure);
+}
+
+void MessageWorld::Report(std::string_view failure) {
+  if (has_reported_) return;
+  has_reported_ = true;
+  std::cerr << absl::StrCat("sinter: rank ", rank(), " cannot go on: ", std::string(failure), "\n");
 }
 
 void MessageWorld::Abort(std::string_view reason) {
@@ -66,9 +74,11 @@ void MessageWorld::Break(const absl::Status& cause, const Operation& operation) 
   const std::string text(cause.message());
   transport_.liveness().Say(Liveness::State::kBroken, text);
   const std::string first = transport_.liveness().failure().value_or(text);
+  const std::string failure = absl::StrCat(first, " in ", std::string(operation.name));
+  Report(failure);  // First: the rest may take a second.
   may_still_write_ = !transport_.GiveUp(kGrace);
   has_given_up_ = true;
-  broken_ = absl::UnavailableError(absl::StrCat(first, " in ", std::string(operation.name)));
+  broken_ = absl::UnavailableError(failure);
 }
 
 void MessageWorld::ListMessages(std::span<const Transfer> transfers, const Operation& operation) {

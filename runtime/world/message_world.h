@@ -9,7 +9,9 @@
 // The first message of each exchange to a rank is a CallStamp, which names the sender's current call. If the
 // receiver is at another call, the world breaks and the received data is not used.
 //
-// After a failed exchange the world makes the transport give up all pending messages, and sends no more.
+// After a failed exchange the world makes the transport give up all pending messages, and sends no more. It
+// also says the error on std::cerr at once: mpirun or another rank may end the process before the program
+// prints the error, for instance while it frees the memory of GPUs.
 #ifndef SINTER_RUNTIME_WORLD_MESSAGE_WORLD_H_
 #define SINTER_RUNTIME_WORLD_MESSAGE_WORLD_H_
 
@@ -108,12 +110,15 @@ class MessageWorld : public World {
   absl::Status FindReasonToEnd();
   absl::Status OutOfPatience(std::chrono::milliseconds patience) const;
   void Break(const absl::Status& cause, const Operation& operation);
+  // Says on std::cerr, once, why this rank cannot go on.
+  void Report(std::string_view failure);
 
   MessageTransport& transport_;
   const std::chrono::milliseconds patience_;
   absl::Status broken_;
   bool has_given_up_ = false;  // True after MessageTransport::GiveUp: no messages follow.
   bool may_still_write_ = false;
+  bool has_reported_ = false;
   // State of the current exchange.
   std::vector<MessageTransport::Message> messages_;
   std::vector<bool> is_done_;  // Indexed by message.

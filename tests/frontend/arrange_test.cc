@@ -15,6 +15,8 @@ namespace {
 
 using ::testing::ElementsAre;
 
+using ArrangeTest = DeviceTest;
+
 // Returns tensors of the numbers from 0 on.
 Tensor Numbers(Builder& b, const Shape& shape) {
   const int64_t count = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
@@ -34,7 +36,7 @@ Made Of(const std::function<Tensor(Builder& b)>& make) {
     shape = y.shape();
     b.Output("y", y);
   });
-  Session session = MustStart(graph);
+  Session session = MustStart(graph, {.device = TestDevice()});
   return {shape, Floats(session, "f", {}, "y")};
 }
 
@@ -45,7 +47,7 @@ Made Of(const std::function<Tensor(Builder& b)>& make) {
     EXPECT_THAT(made.values, ElementsAre(__VA_ARGS__));        \
   }
 
-TEST(ArrangeTest, Stacks) {
+TEST_F(ArrangeTest, Stacks) {
   EXPECT_MAKES(Stack({Numbers(b, {2}), Numbers(b, {2}) + 5}), ({2, 2}), 0, 1, 5, 6);
   EXPECT_MAKES(Stack({Numbers(b, {2}), Numbers(b, {2}) + 5}, -1), ({2, 2}), 0, 5, 1, 6);
   EXPECT_MAKES(Unbind(Numbers(b, {2, 3}))[1], ({3}), 3, 4, 5);
@@ -53,7 +55,7 @@ TEST(ArrangeTest, Stacks) {
   EXPECT_MAKES(Stack(Unbind(Numbers(b, {2, 2}), 1), 1), ({2, 2}), 0, 1, 2, 3);
 }
 
-TEST(ArrangeTest, Copies) {
+TEST_F(ArrangeTest, Copies) {
   EXPECT_MAKES(Tile(Numbers(b, {2}), {3}), ({6}), 0, 1, 0, 1, 0, 1);
   EXPECT_MAKES(Tile(Numbers(b, {2, 2}), {2}), ({2, 4}), 0, 1, 0, 1, 2, 3, 2, 3);
   EXPECT_MAKES(Tile(Numbers(b, {2}), {2, 1}), ({2, 2}), 0, 1, 0, 1);
@@ -64,7 +66,7 @@ TEST(ArrangeTest, Copies) {
   EXPECT_MAKES(Meshgrid({Numbers(b, {2}), Numbers(b, {3}) + 5})[1], ({2, 3}), 5, 6, 7, 5, 6, 7);
 }
 
-TEST(ArrangeTest, Rolls) {
+TEST_F(ArrangeTest, Rolls) {
   EXPECT_MAKES(Roll(Numbers(b, {5}), 2, 0), ({5}), 3, 4, 0, 1, 2);
   EXPECT_MAKES(Roll(Numbers(b, {5}), -6, 0), ({5}), 1, 2, 3, 4, 0);
   EXPECT_MAKES(Roll(Numbers(b, {2, 3}), 1, -1), ({2, 3}), 2, 0, 1, 5, 3, 4);
@@ -72,7 +74,7 @@ TEST(ArrangeTest, Rolls) {
   EXPECT_MAKES(Roll(Numbers(b, {0}), 3, 0), ({0}));
 }
 
-TEST(ArrangeTest, Triangles) {
+TEST_F(ArrangeTest, Triangles) {
   EXPECT_MAKES(Tril(Numbers(b, {2, 3}) + 1), ({2, 3}), 1, 0, 0, 4, 5, 0);
   EXPECT_MAKES(Tril(Numbers(b, {2, 3}) + 1, -1), ({2, 3}), 0, 0, 0, 4, 0, 0);
   EXPECT_MAKES(Triu(Numbers(b, {2, 3}) + 1, 1), ({2, 3}), 0, 2, 3, 0, 0, 6);
@@ -80,7 +82,7 @@ TEST(ArrangeTest, Triangles) {
   EXPECT_MAKES(Cast(Tril(Numbers(b, {2, 2}) >= 0), F32), ({2, 2}), 1, 0, 1, 1);
 }
 
-TEST(ArrangeTest, Diagonals) {
+TEST_F(ArrangeTest, Diagonals) {
   EXPECT_MAKES(Diagonal(Numbers(b, {2, 3})), ({2}), 0, 4);
   EXPECT_MAKES(Diagonal(Numbers(b, {2, 3}), 1), ({2}), 1, 5);
   EXPECT_MAKES(Diagonal(Numbers(b, {3, 2}), -1), ({2}), 2, 5);
@@ -93,7 +95,7 @@ TEST(ArrangeTest, Diagonals) {
 }
 
 // Each element of a gradient counts how often its element was taken.
-TEST(ArrangeTest, Gradients) {
+TEST_F(ArrangeTest, Gradients) {
   Graph graph("g");
   graph.Function("train", Mode::kTrain, [&](Builder& b) {
     const Variable w = graph.Variable("w", F32, {2, 2});
@@ -103,7 +105,7 @@ TEST(ArrangeTest, Gradients) {
                        10000 * Sum(DiagEmbed(x)[{0, Range{}, 1}]);
     b.Output("gradient", sinter::Gradients(all, {x})[0]);
   });
-  Session session = MustStart(graph);
+  Session session = MustStart(graph, {.device = TestDevice()});
   EXPECT_THAT(Floats(session, "train", {}, "gradient"), ElementsAre(115, 10005, 1015, 1115));
 }
 

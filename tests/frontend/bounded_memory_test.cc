@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <map>
 
 #include "absl/strings/numbers.h"
@@ -21,11 +20,6 @@ using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-Device TestDevice() {
-  const char* const name = std::getenv("SINTER_TEST_DEVICE");
-  return name ? *Device::Parse(name) : Device::Cpu();
-}
 
 HostTensor Waves(const Shape& shape, double step) {
   HostTensor tensor = *HostTensor::Zeros(DType::kF32, shape);

@@ -15,6 +15,8 @@ namespace {
 
 using ::testing::ElementsAre;
 
+using EinsumTest = DeviceTest;
+
 // Small whole numbers, whose sums of products are exact.
 float Element(size_t operand, size_t i) { return static_cast<float>((i * 7 + operand * 3) % 5) - 2; }
 
@@ -62,7 +64,7 @@ std::vector<float> Expected(const EinsumCase& c) {
   return sums;
 }
 
-TEST(EinsumTest, IsTheSumOfProducts) {
+TEST_F(EinsumTest, IsTheSumOfProducts) {
   const std::map<char, int64_t> ij = {{'i', 2}, {'j', 3}};
   const std::map<char, int64_t> ijk = {{'i', 2}, {'j', 3}, {'k', 4}};
   const std::map<char, int64_t> bijk = {{'b', 2}, {'i', 3}, {'j', 4}, {'k', 5}};
@@ -118,7 +120,7 @@ TEST(EinsumTest, IsTheSumOfProducts) {
     }
   });
   ASSERT_TRUE(graph.status().ok()) << graph.status();
-  Session session = MustStart(graph);
+  Session session = MustStart(graph, {.device = TestDevice()});
   const absl::StatusOr<Outputs> outputs = session.Run("f", {});
   ASSERT_TRUE(outputs.ok()) << outputs.status();
   for (size_t n = 0; n < cases.size(); ++n) {
@@ -126,26 +128,26 @@ TEST(EinsumTest, IsTheSumOfProducts) {
   }
 }
 
-TEST(EinsumTest, DimensionsOfAnEllipsisBroadcast) {
+TEST_F(EinsumTest, DimensionsOfAnEllipsisBroadcast) {
   Graph graph("g");
   graph.Function("f", Mode::kEval, [&](Builder& b) {
     const Tensor x = Reshape(b.Iota(F32, {4}), {2, 1, 2}), y = Reshape(b.Iota(F32, {6}), {3, 2});
     b.Output("y", Einsum("...i,...i->...", {x, y}));
     b.Output("whole", Cast(Einsum("ij,j->i", {b.Iota(I32, {2, 3}, 1), b.Iota(I32, {3})}), F32));
   });
-  Session session = MustStart(graph);
+  Session session = MustStart(graph, {.device = TestDevice()});
   EXPECT_THAT(Floats(session, "f", {}, "y"), ElementsAre(1, 3, 5, 3, 13, 23));
   EXPECT_THAT(Floats(session, "f", {}, "whole"), ElementsAre(5, 5)) << "integers";
 }
 
-TEST(EinsumTest, HasGradients) {
+TEST_F(EinsumTest, HasGradients) {
   Graph graph("g");
   graph.Function("train", Mode::kTrain, [&](Builder& b) {
     const Tensor x = b.Read(graph.Variable("x", F32, {2, 3})), y = b.Read(graph.Variable("y", F32, {3, 2}));
     const Tensor loss = Einsum("ij,jk->", {x + 1, y + 2});
     b.Output("gradient", sinter::Gradients(loss, {x})[0]);
   });
-  Session session = MustStart(graph);
+  Session session = MustStart(graph, {.device = TestDevice()});
   EXPECT_THAT(Floats(session, "train", {}, "gradient"), ElementsAre(4, 4, 4, 4, 4, 4));
 }
 

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 
 #include "sinter/codegen/cpu/compile_cpp.h"
@@ -21,11 +20,6 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-Device TestDevice() {
-  const char* name = std::getenv("SINTER_TEST_DEVICE");
-  return name ? *Device::Parse(name) : Device::Cpu();
-}
 
 template <typename T>
 std::vector<T> Values(const HostTensor& tensor) {

@@ -6,7 +6,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -23,17 +22,7 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kTableRows = 6;
 
-Device IndexDevice() {
-  const char* const name = std::getenv("SINTER_TEST_DEVICE");
-  return name ? *Device::Parse(name) : Device::Cpu();
-}
-
-class IndexChecksTest : public testing::Test {
- protected:
-  void SetUp() override {
-    if (IndexDevice().is_gpu() && NumGpus() == 0) GTEST_SKIP() << "this machine has 0 GPUs";
-  }
-};
+using IndexChecksTest = DeviceTest;
 
 // A training step with every op that takes indices, each with its own input; and a function without any.
 Graph EveryOp(std::map<std::string, uint32_t>* lines = nullptr) {
@@ -103,17 +92,17 @@ void ExpectEveryBadIndexIsNamed(const CompileOptions& options) {
 }
 
 TEST_F(IndexChecksTest, NameTheLineTheOpTheIndexAndTheBound) {
-  ExpectEveryBadIndexIsNamed({.device = IndexDevice(), .check_indices = true});
+  ExpectEveryBadIndexIsNamed({.device = TestDevice(), .check_indices = true});
 }
 
 TEST_F(IndexChecksTest, DoNotDependOnFusion) {
-  CompileOptions options = {.device = IndexDevice(), .check_indices = true};
+  CompileOptions options = {.device = TestDevice(), .check_indices = true};
   options.fuse = options.fuse_epilogues = options.in_place = false;
   ExpectEveryBadIndexIsNamed(options);
 }
 
 TEST_F(IndexChecksTest, SeeTheWholeBatchOnSeveralDevices) {
-  if (IndexDevice().is_gpu()) return;
+  if (TestDevice().is_gpu()) return;
   setenv("SINTER_CPU_DEVICES", "4", /*overwrite=*/1);
   CompileOptions options;
   options.check_indices = true;
@@ -122,16 +111,16 @@ TEST_F(IndexChecksTest, SeeTheWholeBatchOnSeveralDevices) {
 }
 
 TEST_F(IndexChecksTest, AreOffByDefault) {
-  Session session = MustStart(EveryOp(), {.device = IndexDevice()});
+  Session session = MustStart(EveryOp(), {.device = TestDevice()});
   for (const Bad& bad : kBad) EXPECT_TRUE(RunWith(session, bad.input, bad.index).ok());
 }
 
 TEST_F(IndexChecksTest, AreNoPartOfCheckpoints) {
   const std::string path = testing::TempDir() + "/index_checks.safetensors";
-  Session checked = MustStart(EveryOp(), {.device = IndexDevice(), .check_indices = true});
+  Session checked = MustStart(EveryOp(), {.device = TestDevice(), .check_indices = true});
   ASSERT_TRUE(RunWith(checked).ok());
   ASSERT_TRUE(SaveCheckpoint(checked, path).ok());
-  Session plain = MustStart(EveryOp(), {.device = IndexDevice()});
+  Session plain = MustStart(EveryOp(), {.device = TestDevice()});
   EXPECT_TRUE(LoadCheckpoint(plain, path).ok());
   ASSERT_TRUE(SaveCheckpoint(plain, path).ok());
   EXPECT_TRUE(LoadCheckpoint(checked, path).ok());

@@ -18,6 +18,8 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
+using IndexingTest = DeviceTest;
+
 // The numbers from 0 on.
 HostTensor Numbers(const Shape& shape) {
   HostTensor tensor = HostTensor::Empty(F32, shape).value();
@@ -40,7 +42,7 @@ Taken Of(const std::function<Tensor(Builder& b, const Tensor& x)>& part) {
     shape = y.shape();
     b.Output("y", y);
   });
-  Session session = MustStart(graph);
+  Session session = MustStart(graph, {.device = TestDevice()});
   return {shape, Floats(session, "f", {{"x", Numbers({3, 4})}}, "y")};
 }
 
@@ -51,7 +53,7 @@ Taken Of(const std::function<Tensor(Builder& b, const Tensor& x)>& part) {
     EXPECT_THAT(taken.values, ElementsAre(__VA_ARGS__));                       \
   }
 
-TEST(IndexingTest, NumbersAndRanges) {
+TEST_F(IndexingTest, NumbersAndRanges) {
   EXPECT_TAKES(x[1], ({4}), 4, 5, 6, 7);
   EXPECT_TAKES(x[-1], ({4}), 8, 9, 10, 11);
   EXPECT_TAKES((x[{1, 2}]), ({}), 6);
@@ -66,7 +68,7 @@ TEST(IndexingTest, NumbersAndRanges) {
   EXPECT_TAKES((x[{0, Range{2, 2}}]), ({0}));
 }
 
-TEST(IndexingTest, RangesGoDown) {
+TEST_F(IndexingTest, RangesGoDown) {
   EXPECT_TAKES((x[{0, Range{.step = -1}}]), ({4}), 3, 2, 1, 0);
   EXPECT_TAKES((x[{0, Range{.step = -2}}]), ({2}), 3, 1);
   EXPECT_TAKES((x[{0, Range{2, {}, -2}}]), ({2}), 2, 0);
@@ -78,7 +80,7 @@ TEST(IndexingTest, RangesGoDown) {
   EXPECT_TAKES((x[{0, Range{1, {}, INT64_MAX}}]), ({1}), 1);
 }
 
-TEST(IndexingTest, NewAxes) {
+TEST_F(IndexingTest, NewAxes) {
   EXPECT_TAKES((x[{NewAxis, 1}]), ({1, 4}), 4, 5, 6, 7);
   EXPECT_TAKES((x[{0, Ellipsis, NewAxis}]), ({4, 1}), 0, 1, 2, 3);
   EXPECT_TAKES((x[{Range{1, 2}, NewAxis, Range{.step = -1}}]), ({1, 1, 4}), 7, 6, 5, 4);
@@ -88,7 +90,7 @@ Tensor Ids(Builder& b, const std::vector<int32_t>& ids, const Shape& shape) {
   return Reshape(b.Constant(*HostTensor::View(I32, {static_cast<int64_t>(ids.size())}, ids.data())), shape);
 }
 
-TEST(IndexingTest, IndexTensors) {
+TEST_F(IndexingTest, IndexTensors) {
   EXPECT_TAKES(x[Ids(b, {2, 0}, {2})], ({2, 4}), 8, 9, 10, 11, 0, 1, 2, 3);
   EXPECT_TAKES((x[{1, Ids(b, {3, 3, 0, 1}, {2, 2})}]), ({2, 2}), 7, 7, 4, 5);
   EXPECT_TAKES(x[Ids(b, {2}, {})], ({4}), 8, 9, 10, 11);
@@ -101,7 +103,7 @@ TEST(IndexingTest, IndexTensors) {
 }
 
 // The dimensions of index tensors are adjacent once numbers have dropped theirs.
-TEST(IndexingTest, IndexTensorsBesideOtherSubscripts) {
+TEST_F(IndexingTest, IndexTensorsBesideOtherSubscripts) {
   Graph graph("g");
   graph.Function("f", Mode::kEval, [&](Builder& b) {
     const Tensor x = b.Input("x", F32, {2, 3, 4});
@@ -110,14 +112,14 @@ TEST(IndexingTest, IndexTensorsBesideOtherSubscripts) {
     b.Output("first", x[{rows, columns, Range{1, 3}}]);
     b.Output("around", x[{rows, 1, Ids(b, {0, 3}, {2})}]);
   });
-  Session session = MustStart(graph);
+  Session session = MustStart(graph, {.device = TestDevice()});
   const HostTensor x = Numbers({2, 3, 4});
   EXPECT_THAT(Floats(session, "f", {{"x", x}}, "last"), ElementsAre(8, 7, 20, 19));
   EXPECT_THAT(Floats(session, "f", {{"x", x}}, "first"), ElementsAre(21, 22, 5, 6));
   EXPECT_THAT(Floats(session, "f", {{"x", x}}, "around"), ElementsAre(16, 7));
 }
 
-TEST(IndexingTest, GradientsReachWhatWasTaken) {
+TEST_F(IndexingTest, GradientsReachWhatWasTaken) {
   Graph graph("g");
   graph.Function("train", Mode::kTrain, [&](Builder& b) {
     const Variable w = graph.Variable("w", F32, {3, 4});
@@ -125,18 +127,18 @@ TEST(IndexingTest, GradientsReachWhatWasTaken) {
     const Tensor taken = Sum(x[{Range{.step = -2}, 1}]) + Sum(x[{Ids(b, {1, 1}, {2}), Ids(b, {2, 2}, {2})}]);
     b.Output("gradient", Gradients(taken, {x})[0]);
   });
-  Session session = MustStart(graph);
+  Session session = MustStart(graph, {.device = TestDevice()});
   EXPECT_THAT(Floats(session, "train", {}, "gradient"), ElementsAre(0, 1, 0, 0, 0, 0, 2, 0, 0, 1, 0, 0));
 }
 
-TEST(IndexingTest, IndicesAreCheckedIfAsked) {
+TEST_F(IndexingTest, IndicesAreCheckedIfAsked) {
   Graph graph("g");
   graph.Function("f", Mode::kEval, [&](Builder& b) {
     const Tensor x = b.Input("x", F32, {3, 4}), row = b.Input("row", I32, {1}),
                  column = b.Input("column", I32, {1});
     b.Output("y", x[{row, column}]);
   });
-  Session session = MustStart(graph, {.check_indices = true});
+  Session session = MustStart(graph, {.device = TestDevice(), .check_indices = true});
   const auto run = [&](int32_t row, int32_t column) {
     return session
         .Run("f", {{"x", Numbers({3, 4})},
@@ -156,7 +158,7 @@ TEST(IndexingTest, IndicesAreCheckedIfAsked) {
 }
 
 // Without a check, each index is clamped to its own dimension.
-TEST(IndexingTest, IndicesAreClamped) {
+TEST_F(IndexingTest, IndicesAreClamped) {
   EXPECT_TAKES((x[{Ids(b, {0, 7, -1}, {3}), Ids(b, {9, 1, -2}, {3})}]), ({3}), 3, 9, 0);
   EXPECT_TAKES((x[{Ids(b, {5}, {1}), Range{0, 1}}]), ({1, 1}), 8);
 }

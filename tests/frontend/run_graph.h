@@ -2,19 +2,40 @@
 //
 //   Session session = MustStart(graph);
 //   std::vector<float> y = Floats(session, "f", {{"x", x}}, "y");
+//
+// A test of DeviceTest runs on the CPU, or on the device in SINTER_TEST_DEVICE:
+//
+//   using RollTest = DeviceTest;
+//   TEST_F(RollTest, Wraps) { Session session = MustStart(graph, {.device = TestDevice()}); ... }
 #ifndef SINTER_TESTS_FRONTEND_RUN_GRAPH_H_
 #define SINTER_TESTS_FRONTEND_RUN_GRAPH_H_
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <initializer_list>
 #include <string_view>
 #include <vector>
 
 #include "sinter/frontend/sinter.h"
 #include "sinter/runtime/host/status.h"
+#include "sinter/runtime/memory/device_info.h"
 
 namespace sinter {
+
+// Returns the device in SINTER_TEST_DEVICE, such as gpu:0; the CPU if it is not set.
+inline Device TestDevice() {
+  const char* const name = std::getenv("SINTER_TEST_DEVICE");
+  return name ? *Device::Parse(name) : Device::Cpu();
+}
+
+// Skips its tests if the machine lacks TestDevice().
+class DeviceTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (TestDevice().is_gpu() && TestDevice().index() >= NumGpus()) GTEST_SKIP() << "this machine has 0 GPUs";
+  }
+};
 
 inline Session MustStart(const Graph& graph, const CompileOptions& options = {}) {
   absl::StatusOr<Plan> plan = Compile(graph, options);
