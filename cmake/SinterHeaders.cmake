@@ -12,6 +12,7 @@ set(SINTER_PUBLIC_HEADERS
   frontend/graph/dim_name.h
   frontend/graph/graph.h
   frontend/graph/tensor.h
+  frontend/graph/tree.h
   frontend/graph/variable_filter.h
   frontend/ops/collectives.h
   frontend/ops/elementwise_kernel.h

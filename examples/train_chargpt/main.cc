@@ -60,71 +60,62 @@ class Vocabulary {
 };
 
 // The block of GPT-2: x + attention(norm(x)), then x + mlp(norm(x)).
-class BlockLayer : public nn::Layer {
+class Block : public nn::Layer {
  public:
-  BlockLayer(int64_t width, int64_t heads)
-      : width_(width), heads_(heads), qkv_(3 * width), out_(width), up_(4 * width), down_(width) {
-    AddChild("norm1", norm1_.layer());
-    AddChild("qkv", qkv_.layer());
-    AddChild("out", out_.layer());
-    AddChild("norm2", norm2_.layer());
-    AddChild("up", up_.layer());
-    AddChild("down", down_.layer());
-  }
-  std::string Describe() const override { return "Block"; }
+  Block(int64_t width, int64_t heads)
+      : width_(width),
+        heads_(heads),
+        norm1_(Child("norm1", nn::LayerNorm())),
+        qkv_(Child("qkv", nn::Linear(3 * width))),
+        out_(Child("out", nn::Linear(width))),
+        norm2_(Child("norm2", nn::LayerNorm())),
+        up_(Child("up", nn::Linear(4 * width))),
+        down_(Child("down", nn::Linear(width))) {}
 
  protected:
-  Tensor Forward(const Tensor& x, Where where) override {
-    Tensor y = sn::Operand(x, where) + sn::Operand(Attention(norm1_(x, where), where), where);
-    Tensor hidden = sn::GeluTanh(up_(norm2_(y, where), where), where);
-    return sn::Operand(y, where) + sn::Operand(down_(hidden, where), where);
+  Tensor Forward(const Tensor& x) override {
+    Tensor y = x + Attention(norm1_(x));
+    return y + down_(sn::GeluTanh(up_(norm2_(y))));
   }
 
  private:
-  Tensor Attention(const Tensor& x, Where where) {
+  Tensor Attention(const Tensor& x) {
     int64_t batch = x.dim(0), context = x.dim(1), depth = width_ / heads_;
     // [B, T, 3, H, D] to [3, B, H, T, D].
-    Tensor qkv =
-        sn::Transpose(sn::Reshape(qkv_(x, where), {batch, context, 3, heads_, depth}), {2, 0, 3, 1, 4});
-    std::vector<Tensor> parts = sn::Split(qkv, {1, 1, 1}, 0);
-    for (Tensor& part : parts) part = sn::Squeeze(part, 0);
+    Tensor qkv = sn::Transpose(sn::Reshape(qkv_(x), {batch, context, 3, heads_, depth}), {2, 0, 3, 1, 4});
     Tensor scores =
-        sn::MatMul(parts[0], parts[1], {.transpose_b = true}) * (1.0 / std::sqrt(static_cast<double>(depth)));
-    sn::Builder b(x.function());
+        sn::MatMul(qkv[0], qkv[1], {.transpose_b = true}) * (1.0 / std::sqrt(static_cast<double>(depth)));
+    sn::Builder b = BuilderOf(x);
     Tensor rows = b.Iota(sn::I32, {context, context}, 0), columns = b.Iota(sn::I32, {context, context}, 1);
     Tensor weights = sn::Softmax(sn::Select(columns <= rows, scores, -1e9));
-    Tensor mixed = sn::Transpose(sn::MatMul(weights, parts[2]), {0, 2, 1, 3});
-    return out_(sn::Reshape(mixed, {batch, context, width_}), where);
+    Tensor mixed = sn::Transpose(sn::MatMul(weights, qkv[2]), {0, 2, 1, 3});
+    return out_(sn::Reshape(mixed, {batch, context, width_}));
   }
 
   int64_t width_, heads_;
-  nn::LayerNorm norm1_, norm2_;
-  nn::Linear qkv_, out_, up_, down_;
+  nn::LayerNorm norm1_;
+  nn::Linear qkv_, out_;
+  nn::LayerNorm norm2_;
+  nn::Linear up_, down_;
 };
 
-class GptLayer : public nn::Layer {
+class Gpt : public nn::Layer {
  public:
-  GptLayer(const Options& options, int64_t vocabulary)
-      : tokens_(vocabulary, options.width, {.weight = nn::Normal(0.02)}),
-        positions_(options.context, options.width, {.weight = nn::Normal(0.02)}),
-        head_(vocabulary, {.bias = false}) {
-    AddChild("tokens", tokens_.layer());
-    AddChild("positions", positions_.layer());
-    for (int64_t i = 0; i < options.layers; ++i) {
-      blocks_.emplace_back(std::make_shared<BlockLayer>(options.width, options.heads));
-      AddChild("block" + std::to_string(i), blocks_.back().layer());
-    }
-    AddChild("norm", norm_.layer());
-    AddChild("head", head_.layer());
-  }
-  std::string Describe() const override { return "Gpt"; }
+  Gpt(const Options& options, int64_t vocabulary)
+      : tokens_(Child("tokens", nn::Embedding(vocabulary, options.width, {.weight = nn::Normal(0.02)}))),
+        positions_(
+            Child("positions", nn::Embedding(options.context, options.width, {.weight = nn::Normal(0.02)}))),
+        blocks_(Children("block", options.layers,
+                         [&](int64_t) { return nn::Make<Block>(options.width, options.heads); })),
+        norm_(Child("norm", nn::LayerNorm())),
+        head_(Child("head", nn::Linear(vocabulary, {.bias = false}))) {}
 
  protected:
-  Tensor Forward(const Tensor& ids, Where where) override {
-    sn::Builder b(ids.function());
-    Tensor x = tokens_(ids, where) + positions_(b.Iota(sn::I32, {ids.dim(1)}), where);
-    for (const nn::Module& block : blocks_) x = block(x, where);
-    return head_(norm_(x, where), where);
+  Tensor Forward(const Tensor& ids) override {
+    sn::Builder b = BuilderOf(ids);
+    Tensor x = tokens_(ids) + positions_(b.Iota(sn::I32, {ids.dim(1)}));
+    for (const nn::Module& block : blocks_) x = block(x);
+    return head_(norm_(x));
   }
 
  private:
@@ -136,7 +127,7 @@ class GptLayer : public nn::Layer {
 
 sn::Graph BuildGraph(const Options& o, int64_t vocabulary) {
   sn::Graph graph("chargpt", {.seed = o.seed});
-  nn::Module gpt(std::make_shared<GptLayer>(o, vocabulary));
+  nn::Module gpt = nn::Make<Gpt>(o, vocabulary);
   graph.Function("train", sn::Mode::kTrain, [&](sn::Builder& b) {
     Tensor x = b.Input("x", sn::I32, {o.batch, o.context});
     Tensor y = b.Input("y", sn::I32, {o.batch, o.context});

@@ -29,6 +29,16 @@ uint64_t HashName(std::string_view name) {
   return hash;
 }
 
+// True for a line of the frontend itself, as files are spelled in this build.
+bool IsOwnSource(Where where) {
+  static constexpr std::string_view kThis = "graph/graph_state.cc";
+  static const std::string_view sources = [] {
+    const std::string_view file = Where::current().file_name();
+    return file.ends_with(kThis) ? file.substr(0, file.size() - kThis.size()) : file;
+  }();
+  return std::string_view(where.file_name()).starts_with(sources);
+}
+
 // Prefixes of the builder's own variables, and their owners.
 constexpr std::pair<std::string_view, std::string_view> kReserved[] = {
     {kLogPrefix, "a log's"},
@@ -191,9 +201,14 @@ GraphState::GraphState(std::string name, int64_t seed) : name_(std::move(name)),
 GraphState::~GraphState() { *cell_ = nullptr; }
 
 void GraphState::Error(Where where, std::string_view what, std::string_view message) {
-  where = Outermost(where);
-  std::string prefix = scopes_.empty() ? "" : absl::StrCat(scopes_.back().what, ": ");
-  errors_.push_back(absl::StrCat(LineOf(where), ": ", prefix, View(what), " ", View(message)));
+  const std::string line = LineOf(UserLine(where));
+  std::string prefix;
+  if (!scopes_.empty()) {
+    const std::string begin = LineOf(scopes_.front().where);
+    prefix =
+        absl::StrCat(scopes_.back().what, begin == line ? "" : absl::StrCat(", called at ", begin), ": ");
+  }
+  errors_.push_back(absl::StrCat(line, ": ", prefix, View(what), " ", View(message)));
 }
 
 bool GraphState::CheckName(std::string_view what, std::string_view name, Where where) {
@@ -223,7 +238,13 @@ absl::Status GraphState::status() const {
   return absl::InvalidArgumentError(text);
 }
 
-Where GraphState::Outermost(Where where) const { return scopes_.empty() ? where : scopes_.front().where; }
+Where GraphState::UserLine(Where where) const {
+  if (!IsOwnSource(where)) return where;
+  for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
+    if (!IsOwnSource(scope->where)) return scope->where;
+  }
+  return where;
+}
 void GraphState::PushScope(Where where, std::string what) { scopes_.push_back({where, std::move(what)}); }
 void GraphState::PopScope() { scopes_.pop_back(); }
 
@@ -263,7 +284,7 @@ void GraphState::GoBackTo(const Mark& mark) {
 }
 
 mlir::Location GraphState::Locate(Where where, std::string_view what) {
-  where = Outermost(where);
+  where = UserLine(where);
   std::string text = scopes_.empty() ? std::string(what) : scopes_.back().what;
   auto line = mlir::FileLineColLoc::get(context_.get(), where.file_name(), where.line(), where.column());
   return mlir::NameLoc::get(mlir::StringAttr::get(context_.get(), text), line);
@@ -383,7 +404,7 @@ ir::VariableOp GraphState::FindOrMake(const std::string& name, DType dtype, cons
   if (!options.dims.empty()) op->setAttr(ir::kDimsAttr, DimsAttrOf(options.dims, shape, *context_));
   variables.emplace_back(this, name, dtype, shape);
   variable_ops[name] = op;
-  owners[name] = {owner.id, owner.kind, owner.what, Outermost(where)};
+  owners[name] = {owner.id, owner.kind, owner.what, UserLine(where)};
   return op;
 }
 

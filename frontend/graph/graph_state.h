@@ -75,13 +75,13 @@ class GraphState {
   const std::shared_ptr<GraphState*>& cell() const { return cell_; }
   mlir::MLIRContext& context() { return *context_; }
   mlir::ModuleOp module() const { return *module_; }
-  // While scopes are open, ops carry the line of the outermost scope (the user's) and the description of the
-  // innermost.
+  // While scopes are open, ops carry the description of the innermost. Their line is UserLine(where).
   mlir::Location Locate(Where where, std::string_view what);
   void PushScope(Where where, std::string what);
   void PopScope();
-  // The outermost open scope's line, or `where` without a scope.
-  Where Outermost(Where where) const;
+  // Returns the program's line nearest to a call at `where`: this line, or if it is in Sinter's own sources,
+  // that of the innermost open scope whose line is not.
+  Where UserLine(Where where) const;
 
   // A snapshot of the state that building a function changes; used to undo a function whose body throws.
   struct Mark {
@@ -264,7 +264,7 @@ class Call {
   std::optional<ir::GraphBuilder> builder_;
 };
 
-// Gives everything built during its lifetime this line (unless an outer scope is open) and this description.
+// Gives what Sinter's own sources build during its lifetime this line, and everything this description.
 class LocationScope {
  public:
   LocationScope(GraphState* graph, Where where, std::string what) : graph_(graph) {

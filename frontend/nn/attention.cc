@@ -13,19 +13,18 @@ class MultiHeadAttentionLayer : public Layer {
   std::string Describe() const override { return absl::StrCat("MultiHeadAttention(", heads_, ")"); }
 
  protected:
-  Tensor Forward(const Tensor& x, Where where) override {
-    if (x.rank() != 3) return Fail(x, where, "takes a tensor of shape [batch, time, width]");
+  Tensor Forward(const Tensor& x) override {
+    if (x.rank() != 3) return Fail(x, "takes a tensor of shape [batch, time, width]");
     const int64_t width = options_.width == 0 ? x.dim(2) : options_.width;
     if (heads_ < 1 || width < 1 || width % heads_ != 0) {
-      return Fail(
-          x, where,
-          absl::StrCat("has ", heads_, " heads, which must be at least 1 and divide the width of ", width));
+      return Fail(x, absl::StrCat("has ", heads_, " heads, which must be at least 1 and divide the width of ",
+                                  width));
     }
     MakeProjections(width, x.dim(2));
-    Tensor qkv = Reshape((*qkv_)(x, where), {x.dim(0), x.dim(1), 3, heads_, width / heads_}, where);
+    Tensor qkv = Reshape((*qkv_)(x), {x.dim(0), x.dim(1), 3, heads_, width / heads_});
     Tensor mixed =
-        Attention(qkv, {.causal = options_.causal, .scale = options_.scale, .math = options_.math}, where);
-    return (*out_)(Reshape(mixed, {x.dim(0), x.dim(1), width}, where), where);
+        Attention(qkv, {.causal = options_.causal, .scale = options_.scale, .math = options_.math});
+    return (*out_)(Reshape(mixed, {x.dim(0), x.dim(1), width}));
   }
 
  private:
@@ -43,8 +42,8 @@ class MultiHeadAttentionLayer : public Layer {
     linear.in_dim = {{heads_, "heads"}, {width / heads_}};
     linear.out_dim = {};
     out_.emplace(in, linear);
-    AddChild("qkv", qkv_->layer());
-    AddChild("out", out_->layer());
+    Child("qkv", *qkv_);
+    Child("out", *out_);
   }
 
   int64_t heads_;

@@ -19,23 +19,23 @@ class LinearLayer : public Layer {
   std::string Describe() const override { return absl::StrCat("Linear(", out_, ")"); }
 
  protected:
-  Tensor Forward(const Tensor& x, Where where) override {
-    if (x.rank() < 1) return Fail(x, where, "takes a tensor of rank 1 or more");
-    if (out_ < 1) return Fail(x, where, "needs at least one output feature");
+  Tensor Forward(const Tensor& x) override {
+    if (x.rank() < 1) return Fail(x, "takes a tensor of rank 1 or more");
+    if (out_ < 1) return Fail(x, "needs at least one output feature");
     int64_t in = x.dim(-1);
-    Tensor weight = Parameter(x, "weight", {in, out_}, options_.weight, in, out_, where,
-                              {options_.in_dim, options_.out_dim});
+    Tensor weight = MakeParameter(x, "weight", {in, out_}, options_.weight, in, out_,
+                                  {options_.in_dim, options_.out_dim});
     if (!weight.ok()) return {};
     Shape shape = x.shape();
     // A matmul of two matrices is one library call for every rank of x.
-    Tensor rows = x.rank() == 2 ? x : Reshape(x, {x.size() / std::max<int64_t>(in, 1), in}, where);
-    Tensor y = MatMul(rows, weight, {.math = options_.math}, where);
+    Tensor rows = x.rank() == 2 ? x : Reshape(x, {x.size() / std::max<int64_t>(in, 1), in});
+    Tensor y = MatMul(rows, weight, {.math = options_.math});
     if (options_.bias) {
-      Tensor bias = Parameter(x, "bias", {out_}, options_.bias_init, in, out_, where, {options_.out_dim});
-      y = Operand(y, where) + Operand(bias, where);
+      Tensor bias = MakeParameter(x, "bias", {out_}, options_.bias_init, in, out_, {options_.out_dim});
+      y = y + bias;
     }
     shape.back() = out_;
-    return x.rank() == 2 ? y : Reshape(y, shape, where);
+    return x.rank() == 2 ? y : Reshape(y, shape);
   }
   std::string DescribeInputs(const Tensor& x) const override { return absl::StrCat(x.dim(-1), " inputs"); }
 
@@ -53,27 +53,26 @@ class Conv2dLayer : public Layer {
   }
 
  protected:
-  Tensor Forward(const Tensor& x, Where where) override {
-    if (x.rank() != 4) return Fail(x, where, "takes images of shape [N, C, H, W]");
+  Tensor Forward(const Tensor& x) override {
+    if (x.rank() != 4) return Fail(x, "takes images of shape [N, C, H, W]");
     if (options_.groups < 1 || x.dim(1) % options_.groups != 0) {
       return Fail(
-          x, where,
-          absl::StrCat("has ", options_.groups, " groups, which must divide the ", x.dim(1), " channels"));
+          x, absl::StrCat("has ", options_.groups, " groups, which must divide the ", x.dim(1), " channels"));
     }
     if (out_ < 1 || kernel_[0] < 1 || kernel_[1] < 1) {
-      return Fail(x, where, "needs at least one output channel and a window of 1x1 or more");
+      return Fail(x, "needs at least one output channel and a window of 1x1 or more");
     }
     int64_t in = x.dim(1) / options_.groups;
     double area = static_cast<double>(kernel_[0] * kernel_[1]);
     double fan_in = static_cast<double>(in) * area, fan_out = static_cast<double>(out_) * area;
     Tensor weight =
-        Parameter(x, "weight", {out_, in, kernel_[0], kernel_[1]}, options_.weight, fan_in, fan_out, where);
+        MakeParameter(x, "weight", {out_, in, kernel_[0], kernel_[1]}, options_.weight, fan_in, fan_out);
     sinter::Conv2dOptions conv{options_.strides, options_.padding, options_.dilations, options_.groups,
                                options_.math};
-    Tensor y = sinter::Conv2d(x, weight, conv, where);
+    Tensor y = sinter::Conv2d(x, weight, conv);
     if (!y.ok() || !options_.bias) return y;
-    Tensor bias = Parameter(x, "bias", {out_}, options_.bias_init, fan_in, fan_out, where);
-    Call call("Conv2d", where, {y, bias});
+    Tensor bias = MakeParameter(x, "bias", {out_}, options_.bias_init, fan_in, fan_out);
+    Call call("Conv2d", Where::current(), {y, bias});
     if (!call.ok()) return {};
     return call.Done(call.expr(0) + call.b().broadcastAlong(call.expr(1), call.expr(0), {1}));
   }
@@ -91,41 +90,38 @@ class BatchNormLayer : public Layer {
   std::string Describe() const override { return "BatchNorm"; }
 
  protected:
-  Tensor Forward(const Tensor& x, Where where) override {
-    if (x.rank() < 2) return Fail(x, where, "takes a tensor of rank 2 or more, channels at dimension 1");
+  Tensor Forward(const Tensor& x) override {
+    if (x.rank() < 2) return Fail(x, "takes a tensor of rank 2 or more, channels at dimension 1");
     std::string wrong = OutOfBounds("a momentum", options_.momentum, {.low = 0, .high = 1});
-    if (!wrong.empty()) return Fail(x, where, wrong);
+    if (!wrong.empty()) return Fail(x, wrong);
     int64_t channels = x.dim(1);
     // Makes the variables in turn and stops at the first error, so that an error that concerns all of them is
     // reported once.
-    Tensor scale = Parameter(x, "scale", {channels}, Ones(), channels, channels, where), offset;
+    Tensor scale = MakeParameter(x, "scale", {channels}, Ones(), channels, channels), offset;
     Variable mean, variance;
-    if (scale.ok()) offset = Parameter(x, "offset", {channels}, Zeros(), channels, channels, where);
-    if (offset.ok()) mean = State(x, "running_mean", {channels}, 0, where);
-    if (mean.ok()) variance = State(x, "running_variance", {channels}, 1, where);
+    if (scale.ok()) offset = MakeParameter(x, "offset", {channels}, Zeros(), channels, channels);
+    if (offset.ok()) mean = MakeState(x, "running_mean", {channels}, 0);
+    if (mean.ok()) variance = MakeState(x, "running_variance", {channels}, 1);
     if (!variance.ok()) return {};
-    Tensor old_mean = ReadState(x, mean, where), old_variance = ReadState(x, variance, where);
+    Tensor old_mean = ReadState(x, mean), old_variance = ReadState(x, variance);
     if (ModeOf(x) == Mode::kEval) {
-      return BatchNormInference(x, scale, offset, old_mean, old_variance, 1, options_.epsilon, where);
+      return BatchNormInference(x, scale, offset, old_mean, old_variance, 1, options_.epsilon);
     }
-    BatchNormResult batch = BatchNormTraining(x, scale, offset, 1, options_.epsilon, where);
+    BatchNormResult batch = BatchNormTraining(x, scale, offset, 1, options_.epsilon);
     if (!batch.result.ok()) return {};
     double count = static_cast<double>(x.size()) / static_cast<double>(std::max<int64_t>(channels, 1));
     double unbiased = count > 1 ? count / (count - 1) : 1.0;
-    Update(x, mean, old_mean, batch.mean, 1.0, where);
-    Update(x, variance, old_variance, batch.variance, unbiased, where);
+    Update(x, mean, old_mean, batch.mean, 1.0);
+    Update(x, variance, old_variance, batch.variance, unbiased);
     return batch.result;
   }
   std::string DescribeInputs(const Tensor& x) const override { return Channels(x); }
 
  private:
   void Update(const Tensor& x, const Variable& variable, const Tensor& old, const Tensor& batch,
-              double factor, Where where) {
-    Tensor value =
-        Operand(Operand(old, where) * Operand(1 - options_.momentum, where), where) +
-        Operand(Operand(StopGradient(batch, where), where) * Operand(options_.momentum * factor, where),
-                where);
-    WriteState(x, variable, value, where);
+              double factor) {
+    WriteState(x, variable,
+               old * (1 - options_.momentum) + StopGradient(batch) * (options_.momentum * factor));
   }
 
   BatchNormOptions options_;
@@ -137,23 +133,21 @@ class LayerNormLayer : public Layer {
   std::string Describe() const override { return rms_ ? "RmsNorm" : "LayerNorm"; }
 
  protected:
-  Tensor Forward(const Tensor& x, Where where) override {
-    if (x.rank() < 1) return Fail(x, where, "takes a tensor of rank 1 or more");
+  Tensor Forward(const Tensor& x) override {
+    if (x.rank() < 1) return Fail(x, "takes a tensor of rank 1 or more");
     int64_t width = x.dim(-1);
-    Tensor scale = Parameter(x, "scale", {width}, Ones(), width, width, where);
+    Tensor scale = MakeParameter(x, "scale", {width}, Ones(), width, width);
     if (!scale.ok()) return {};
-    if (rms_) return RmsNormOp(x, scale, where);
-    Tensor offset = Parameter(x, "offset", {width}, Zeros(), width, width, where);
-    return sinter::LayerNorm(x, scale, offset, epsilon_, where);
+    if (rms_) return RmsNormOp(x, scale);
+    Tensor offset = MakeParameter(x, "offset", {width}, Zeros(), width, width);
+    return sinter::LayerNorm(x, scale, offset, epsilon_);
   }
   std::string DescribeInputs(const Tensor& x) const override {
     return absl::StrCat("a width of ", x.dim(-1));
   }
 
  private:
-  Tensor RmsNormOp(const Tensor& x, const Tensor& scale, Where where) {
-    return sinter::RmsNorm(x, scale, epsilon_, where);
-  }
+  Tensor RmsNormOp(const Tensor& x, const Tensor& scale) { return sinter::RmsNorm(x, scale, epsilon_); }
 
   double epsilon_;
   bool rms_;
@@ -166,17 +160,18 @@ class EmbeddingLayer : public Layer {
   std::string Describe() const override { return absl::StrCat("Embedding(", count_, ", ", width_, ")"); }
 
  protected:
-  Tensor Forward(const Tensor& x, Where where) override {
+  Tensor Forward(const Tensor& x) override {
     if (x.dtype() != DType::kI32 && x.dtype() != DType::kI64) {
-      return Fail(x, where, "takes i32 or i64 ids; Cast(ids, I32) first");
+      return Fail(x, "takes i32 or i64 ids; Cast(ids, I32) first");
     }
-    if (count_ < 1 || width_ < 1) return Fail(x, where, "needs at least one vector of a width of at least 1");
-    // Parameter() takes the element type from a tensor. The ids are integers, so a float constant stands in
+    if (count_ < 1 || width_ < 1) return Fail(x, "needs at least one vector of a width of at least 1");
+    // MakeParameter() takes the element type from a tensor. The ids are integers, so a float stands in
     // for them.
-    Tensor like = Builder(x.function()).Full(options_.dtype, {}, 0, where);
-    Tensor weight = Parameter(like, "weight", {count_, width_}, options_.weight, static_cast<double>(count_),
-                              static_cast<double>(width_), where, {"vocabulary", {}});
-    return weight.ok() ? Gather(weight, x, 0, where) : Tensor();
+    Tensor like = Builder(x.function()).Full(options_.dtype, {}, 0);
+    Tensor weight =
+        MakeParameter(like, "weight", {count_, width_}, options_.weight, static_cast<double>(count_),
+                      static_cast<double>(width_), {"vocabulary", {}});
+    return weight.ok() ? Gather(weight, x, 0) : Tensor();
   }
 
  private:
@@ -187,16 +182,16 @@ class EmbeddingLayer : public Layer {
 // A layer without parameters.
 class FunctionLayer : public Layer {
  public:
-  FunctionLayer(std::string name, std::function<Tensor(const Tensor&, Where)> function)
+  FunctionLayer(std::string name, std::function<Tensor(const Tensor&)> function)
       : name_(std::move(name)), function_(std::move(function)) {}
   std::string Describe() const override { return name_; }
 
  protected:
-  Tensor Forward(const Tensor& x, Where where) override { return function_(x, where); }
+  Tensor Forward(const Tensor& x) override { return function_(x); }
 
  private:
   std::string name_;
-  std::function<Tensor(const Tensor&, Where)> function_;
+  std::function<Tensor(const Tensor&)> function_;
 };
 
 class DropoutLayer : public Layer {
@@ -205,11 +200,11 @@ class DropoutLayer : public Layer {
   std::string Describe() const override { return absl::StrCat("Dropout(", probability_, ")"); }
 
  protected:
-  Tensor Forward(const Tensor& x, Where where) override {
+  Tensor Forward(const Tensor& x) override {
     // Checked in every mode, so that a function in kEval reports the error too.
     std::string wrong = OutOfBounds("a probability", probability_, {.low = 0, .below = 1});
-    if (!wrong.empty()) return Fail(x, where, wrong);
-    return ModeOf(x) == Mode::kTrain ? sinter::Dropout(x, probability_, where) : x;
+    if (!wrong.empty()) return Fail(x, wrong);
+    return ModeOf(x) == Mode::kTrain ? sinter::Dropout(x, probability_) : x;
   }
 
  private:
@@ -221,23 +216,23 @@ class GlobalAvgPoolLayer : public Layer {
   std::string Describe() const override { return "GlobalAvgPool"; }
 
  protected:
-  Tensor Forward(const Tensor& x, Where where) override {
-    if (x.rank() != 4) return Fail(x, where, "takes images of shape [N, C, H, W]");
-    return Mean(x, {2, 3}, {}, where);
+  Tensor Forward(const Tensor& x) override {
+    if (x.rank() != 4) return Fail(x, "takes images of shape [N, C, H, W]");
+    return Mean(x, {2, 3}, {});
   }
 };
 
 class SequentialLayer : public Layer {
  public:
   explicit SequentialLayer(const std::vector<Module>& modules) : modules_(modules) {
-    for (size_t i = 0; i < modules_.size(); ++i) AddChild(absl::StrCat(i), modules_[i].layer());
+    for (size_t i = 0; i < modules_.size(); ++i) AddChildAt(i, modules_[i].layer());
   }
   std::string Describe() const override { return absl::StrCat("Sequential(", modules_.size(), ")"); }
 
  protected:
-  Tensor Forward(const Tensor& x, Where where) override {
+  Tensor Forward(const Tensor& x) override {
     Tensor y = x;
-    for (const Module& module : modules_) y = module(y, where);
+    for (const Module& module : modules_) y = module(y);
     return y;
   }
   size_t size() const { return modules_.size(); }
@@ -256,32 +251,30 @@ class ResidualLayer : public SequentialLayer {
   std::string Describe() const override { return absl::StrCat("Residual(", size(), ")"); }
 
  protected:
-  Tensor Forward(const Tensor& x, Where where) override {
-    Tensor y = SequentialLayer::Forward(x, where);
-    Tensor kept = shortcut_ ? (*shortcut_)(x, where) : x;
+  Tensor Forward(const Tensor& x) override {
+    Tensor y = SequentialLayer::Forward(x);
+    Tensor kept = shortcut_ ? (*shortcut_)(x) : x;
     if (!y.ok() || !kept.ok()) return {};
     // A sum with broadcasting would not be a residual.
-    if (y.shape() != kept.shape() || y.dtype() != kept.dtype()) return FailToAdd(x, y, kept, where);
-    return Operand(kept, where) + Operand(y, where);
+    if (y.shape() != kept.shape() || y.dtype() != kept.dtype()) return FailToAdd(x, y, kept);
+    return kept + y;
   }
 
  private:
-  Tensor FailToAdd(const Tensor& x, const Tensor& y, const Tensor& kept, Where where) {
+  Tensor FailToAdd(const Tensor& x, const Tensor& y, const Tensor& kept) {
     if (shortcut_) {
-      return Fail(x, where,
-                  absl::StrCat("got ", y.ToString(), " from its modules and ", kept.ToString(),
-                               " from its shortcut; they must be of one shape and element type"));
+      return Fail(x, absl::StrCat("got ", y.ToString(), " from its modules and ", kept.ToString(),
+                                  " from its shortcut; they must be of one shape and element type"));
     }
-    return Fail(x, where,
-                absl::StrCat("got ", y.ToString(),
-                             " from its modules; they must keep shape and element type, or the residual "
-                             "needs a shortcut of the same"));
+    return Fail(x, absl::StrCat("got ", y.ToString(),
+                                " from its modules; they must keep shape and element type, or the residual "
+                                "needs a shortcut of the same"));
   }
 
   std::optional<Module> shortcut_;
 };
 
-Module FromFunction(std::string name, std::function<Tensor(const Tensor&, Where)> function) {
+Module FromFunction(std::string name, std::function<Tensor(const Tensor&)> function) {
   return Module(std::make_shared<FunctionLayer>(std::move(name), std::move(function)));
 }
 
@@ -294,13 +287,11 @@ Conv2d::Conv2d(int64_t out_channels, int64_t kernel, const ConvOptions& options)
 Conv2d::Conv2d(int64_t out_channels, std::array<int64_t, 2> kernel, const ConvOptions& options)
     : Module(std::make_shared<Conv2dLayer>(out_channels, kernel, options)) {}
 MaxPool::MaxPool(int64_t window, const Pool2dOptions& options)
-    : Module(FromFunction(absl::StrCat("MaxPool(", window, ")"), [=](const Tensor& x, Where w) {
-        return MaxPool2d(x, {window, window}, options, w);
-      })) {}
+    : Module(FromFunction(absl::StrCat("MaxPool(", window, ")"),
+                          [=](const Tensor& x) { return MaxPool2d(x, {window, window}, options); })) {}
 AvgPool::AvgPool(int64_t window, const Pool2dOptions& options)
-    : Module(FromFunction(absl::StrCat("AvgPool(", window, ")"), [=](const Tensor& x, Where w) {
-        return AvgPool2d(x, {window, window}, options, w);
-      })) {}
+    : Module(FromFunction(absl::StrCat("AvgPool(", window, ")"),
+                          [=](const Tensor& x) { return AvgPool2d(x, {window, window}, options); })) {}
 GlobalAvgPool::GlobalAvgPool() : Module(std::make_shared<GlobalAvgPoolLayer>()) {}
 BatchNorm::BatchNorm(const BatchNormOptions& options) : Module(std::make_shared<BatchNormLayer>(options)) {}
 LayerNorm::LayerNorm(double epsilon) : Module(std::make_shared<LayerNormLayer>(epsilon, /*rms=*/false)) {}
@@ -309,22 +300,22 @@ Embedding::Embedding(int64_t count, int64_t width, const EmbeddingOptions& optio
     : Module(std::make_shared<EmbeddingLayer>(count, width, options)) {}
 Dropout::Dropout(double probability) : Module(std::make_shared<DropoutLayer>(probability)) {}
 Flatten::Flatten(int64_t first_dim)
-    : Module(FromFunction("Flatten",
-                          [=](const Tensor& x, Where w) { return sinter::Flatten(x, first_dim, w); })) {}
-Lambda::Lambda(std::string name, std::function<Tensor(const Tensor&, Where)> function)
+    : Module(FromFunction("Flatten", [=](const Tensor& x) { return sinter::Flatten(x, first_dim); })) {}
+Lambda::Lambda(std::string name, std::function<Tensor(const Tensor&)> function)
     : Module(FromFunction(std::move(name), std::move(function))) {}
-Relu::Relu() : Module(FromFunction("Relu", sinter::Relu)) {}
+Relu::Relu() : Module(FromFunction("Relu", [](const Tensor& x) { return sinter::Relu(x); })) {}
 LeakyRelu::LeakyRelu(double alpha)
-    : Module(FromFunction("LeakyRelu",
-                          [=](const Tensor& x, Where w) { return sinter::LeakyRelu(x, alpha, w); })) {}
+    : Module(FromFunction("LeakyRelu", [=](const Tensor& x) { return sinter::LeakyRelu(x, alpha); })) {}
 Elu::Elu(double alpha)
-    : Module(FromFunction("Elu", [=](const Tensor& x, Where w) { return sinter::Elu(x, alpha, w); })) {}
-Gelu::Gelu() : Module(FromFunction("Gelu", sinter::Gelu)) {}
-GeluTanh::GeluTanh() : Module(FromFunction("GeluTanh", sinter::GeluTanh)) {}
-Silu::Silu() : Module(FromFunction("Silu", sinter::Silu)) {}
-Sigmoid::Sigmoid() : Module(FromFunction("Sigmoid", sinter::Sigmoid)) {}
-Tanh::Tanh() : Module(FromFunction("Tanh", sinter::Tanh)) {}
-Softplus::Softplus() : Module(FromFunction("Softplus", sinter::Softplus)) {}
+    : Module(FromFunction("Elu", [=](const Tensor& x) { return sinter::Elu(x, alpha); })) {}
+Gelu::Gelu() : Module(FromFunction("Gelu", [](const Tensor& x) { return sinter::Gelu(x); })) {}
+GeluTanh::GeluTanh()
+    : Module(FromFunction("GeluTanh", [](const Tensor& x) { return sinter::GeluTanh(x); })) {}
+Silu::Silu() : Module(FromFunction("Silu", [](const Tensor& x) { return sinter::Silu(x); })) {}
+Sigmoid::Sigmoid() : Module(FromFunction("Sigmoid", [](const Tensor& x) { return sinter::Sigmoid(x); })) {}
+Tanh::Tanh() : Module(FromFunction("Tanh", [](const Tensor& x) { return sinter::Tanh(x); })) {}
+Softplus::Softplus()
+    : Module(FromFunction("Softplus", [](const Tensor& x) { return sinter::Softplus(x); })) {}
 Sequential::Sequential(std::initializer_list<Module> modules) : Sequential(std::vector<Module>(modules)) {}
 Sequential::Sequential(const std::vector<Module>& modules)
     : Module(std::make_shared<SequentialLayer>(modules)) {}

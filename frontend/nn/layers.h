@@ -2,6 +2,9 @@
 //
 //   auto net = nn::Sequential{nn::Conv2d(20, 3), nn::Relu(), nn::AvgPool(2), nn::Flatten(), nn::Linear(10)};
 //   Tensor logits = net(images);      // Parameters "0.weight", "0.bias", "4.weight", "4.bias".
+//
+// A name replaces a number, so that another layer in front of it changes no name:
+//   nn::Sequential{nn::Conv2d(20, 3).Named("stem"), nn::Relu(), nn::Linear(10).Named("head")};
 #ifndef SINTER_FRONTEND_NN_LAYERS_H_
 #define SINTER_FRONTEND_NN_LAYERS_H_
 
@@ -107,10 +110,10 @@ class Flatten : public Module {
   explicit Flatten(int64_t first_dim = 1);
 };
 
-// Makes a layer of any function of a tensor and the user's line. `name` describes it in errors and reports.
+// Makes a layer of any function of a tensor. `name` describes it in errors and reports.
 class Lambda : public Module {
  public:
-  Lambda(std::string name, std::function<Tensor(const Tensor&, Where)> function);
+  Lambda(std::string name, std::function<Tensor(const Tensor&)> function);
 };
 
 class Relu : public Module {
@@ -150,7 +153,7 @@ class Softplus : public Module {
   Softplus();
 };
 
-// Applies its modules one after the other. Children are named "0", "1", ...
+// Applies its modules one after the other. Children are named "0", "1", ..., or by their Named().
 class Sequential : public Module {
  public:
   Sequential(std::initializer_list<Module> modules);

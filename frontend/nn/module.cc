@@ -1,84 +1,126 @@
 #include "sinter/frontend/nn/module.h"
 
+#include <cxxabi.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <set>
+#include <typeinfo>
 
 #include "absl/strings/str_cat.h"
 #include "sinter/frontend/graph/graph_state.h"
 
 namespace sinter::nn {
 
-Layer::Layer() : id_(NextOwnerId()) {}
+AnyLayer::AnyLayer() : id_(NextOwnerId()) {}
 
-Tensor Layer::Apply(const Tensor& x, Where where) {
-  if (!Call(Describe(), where, {x}).ok()) return {};  // The graph keeps the error.
-  LocationScope scope(&x.function()->graph(), where,
-                      path_.empty() ? Describe() : absl::StrCat(path_, " ", Describe()));
-  DeviceScope on(x.function(), device_, where);
-  return Forward(x, where);
+std::string AnyLayer::Describe() const {
+  const std::unique_ptr<char, void (*)(void*)> readable(
+      abi::__cxa_demangle(typeid(*this).name(), nullptr, nullptr, nullptr), std::free);
+  const std::string name = readable != nullptr ? readable.get() : "Layer";
+  const size_t scope = name.substr(0, name.find('<')).rfind("::");
+  return scope == std::string::npos ? name : name.substr(scope + 2);
 }
 
-void Layer::SetDevice(Device device, Where where) {
+struct AnyLayer::CallScope::Scopes {
+  LocationScope location;
+  DeviceScope device;
+};
+
+AnyLayer::CallScope::CallScope(const AnyLayer& layer, const std::vector<Tensor>& tensors, Where where) {
+  const std::string what = layer.Describe();
+  if (!Call(what, where, tensors).ok()) return;  // The graph keeps the error.
+  FunctionBuilder* const function = tensors.front().function();
+  scopes_.reset(new Scopes{LocationScope(&function->graph(), where,
+                                         layer.path_.empty() ? what : absl::StrCat(layer.path_, " ", what)),
+                           DeviceScope(function, layer.device_, where)});
+}
+AnyLayer::CallScope::~CallScope() = default;
+
+void AnyLayer::SetDevice(Device device, Where where) {
   device_ = device;
   for (const Made& made : made_) {
     if (made.variable.ok()) made.variable.graph()->MoveVariable(made.variable.name(), device, where);
   }
-  for (auto& [name, child] : children_) child->SetDevice(device, where);
+  for (const auto& child : children_) child->SetDevice(device, where);
 }
 
-void Layer::SetPath(std::string path) {
-  if (made_.empty()) path_ = std::move(path);
-  for (auto& [name, child] : children_) child->SetPath(path_.empty() ? name : absl::StrCat(path_, ".", name));
+void AnyLayer::SetParentPath(const std::string& path) {
+  parent_path_ = path;
+  if (made_.empty()) {
+    path_ = path.empty() || name_.empty() ? absl::StrCat(path, name_) : absl::StrCat(path, ".", name_);
+  }
+  for (const auto& child : children_) {
+    if (child->parent_.lock() == token_) child->SetParentPath(path_);
+  }
 }
 
-void Layer::Rename(std::string_view path, Where where) {
+void AnyLayer::Rename(std::string_view name, Where where) {
   const Made* first = FirstMade();
-  if (!first || path_ == path) {
-    SetPath(std::string(path));
+  if (first && name_ != name) {
+    first->variable.graph()->Error(
+        where, absl::StrCat("Named(\"", std::string(name), "\")"),
+        absl::StrCat("comes after the first use of ", Describe(), " at ", LineOf(first->where),
+                     ", which made \"", first->variable.name(), "\"; name a module before it is used"));
     return;
   }
-  first->variable.graph()->Error(
-      where, absl::StrCat("Named(\"", std::string(path), "\")"),
-      absl::StrCat("comes after the first use of ", Describe(), " at ", LineOf(first->where),
-                   ", which made \"", first->variable.name(), "\"; name a module before it is used"));
+  name_ = name;
+  has_given_name_ = true;
+  SetParentPath(parent_path_);
 }
 
-const Layer::Made* Layer::FirstMade() const {
+const AnyLayer::Made* AnyLayer::FirstMade() const {
   if (!made_.empty()) return &made_.front();
-  for (const auto& [name, child] : children_) {
+  for (const auto& child : children_) {
     if (const Made* made = child->FirstMade()) return made;
   }
   return nullptr;
 }
 
-void Layer::AddChild(std::string name, std::shared_ptr<Layer> child) {
-  child->SetPath(path_.empty() ? name : absl::StrCat(path_, ".", name));
-  if (device_) child->SetDevice(*device_, Where::current());
-  children_.emplace_back(std::move(name), std::move(child));
+void AnyLayer::AddChild(std::string name, std::shared_ptr<AnyLayer> child) {
+  if (child->parent_.expired()) {
+    child->name_ = std::move(name);
+    child->has_given_name_ = true;
+  }
+  Adopt(std::move(child));
 }
 
-std::vector<Variable> Layer::Variables(const VariableFilter& filter) const {
+void AnyLayer::AddChildAt(size_t position, std::shared_ptr<AnyLayer> child) {
+  if (!child->has_given_name_ && child->parent_.expired()) child->name_ = absl::StrCat(position);
+  Adopt(std::move(child));
+}
+
+void AnyLayer::Adopt(std::shared_ptr<AnyLayer> child) {
+  if (child->parent_.expired()) {
+    child->parent_ = token_;
+    child->SetParentPath(path_);
+  }
+  if (device_) child->SetDevice(*device_, Where::current());
+  children_.push_back(std::move(child));
+}
+
+std::vector<Variable> AnyLayer::Variables(const VariableFilter& filter) const {
   std::vector<Variable> result;
   std::set<std::string> seen;  // A layer may have two parents.
   auto add = [&](const Variable& variable) {
     if (filter(variable) && seen.insert(variable.name()).second) result.push_back(variable);
   };
   for (const Made& made : made_) add(made.variable);
-  for (const auto& [name, child] : children_) {
+  for (const auto& child : children_) {
     for (const Variable& variable : child->Variables(filter)) add(variable);
   }
   return result;
 }
 
-std::string Layer::FullName(std::string_view name) const {
+std::string AnyLayer::FullName(std::string_view name) const {
   return path_.empty() ? std::string(name) : absl::StrCat(path_, ".", std::string(name));
 }
 
-Variable Layer::Own(const Tensor& x, std::string_view name, const Shape& shape,
-                    const VariableOptions& options, Where where) {
+Variable AnyLayer::Own(const Tensor& x, std::string_view name, const Shape& shape,
+                       const VariableOptions& options, Where where) {
   GraphState& graph = x.function()->graph();
   if (graph_ && graph_ != &graph) {
-    Fail(x, where, "has its parameters in another graph; build a new module");
+    Fail(x, "has its parameters in another graph; build a new module", where);
     return {};
   }
   // A function whose body threw an exception has removed its variables.
@@ -94,11 +136,12 @@ Variable Layer::Own(const Tensor& x, std::string_view name, const Shape& shape,
       return variable.dtype() == x.dtype() ? inputs
                                            : absl::StrCat(inputs, " of ", std::string(DTypeName(dtype)));
     };
-    Fail(x, where,
+    Fail(x,
          absl::StrCat("was first used with ", with(found->inputs, variable.dtype()), " at ",
                       LineOf(found->where), ", and here with ", with(DescribeInputs(x), x.dtype()),
                       "; its \"", variable.name(), "\" stays ",
-                      TypeString(variable.dtype(), variable.shape()), ": use another module here"));
+                      TypeString(variable.dtype(), variable.shape()), ": use another module here"),
+         where);
     return {};
   }
   VariableOptions here = options;
@@ -111,13 +154,13 @@ Variable Layer::Own(const Tensor& x, std::string_view name, const Shape& shape,
   }
   graph_ = &graph;
   Variable variable(&graph, full, x.dtype(), shape);
-  made_.push_back({std::string(name), variable, DescribeInputs(x), graph.Outermost(where)});
+  made_.push_back({std::string(name), variable, DescribeInputs(x), graph.UserLine(where)});
   return variable;
 }
 
-Tensor Layer::Parameter(const Tensor& x, std::string_view name, const Shape& shape,
-                        const Initializer& initializer, double fan_in, double fan_out, Where where,
-                        std::vector<DimName> dims) {
+Tensor AnyLayer::MakeParameter(const Tensor& x, std::string_view name, const Shape& shape,
+                               const Initializer& initializer, double fan_in, double fan_out,
+                               std::vector<DimName> dims, Where where) {
   const bool has_names = !std::ranges::all_of(dims, &DimName::empty);
   if (!has_names) dims.clear();
   Variable variable =
@@ -125,30 +168,31 @@ Tensor Layer::Parameter(const Tensor& x, std::string_view name, const Shape& sha
   return variable.ok() ? Builder(x.function()).Read(variable, where) : Tensor();
 }
 
-Variable Layer::State(const Tensor& x, std::string_view name, const Shape& shape, double value, Where where) {
+Variable AnyLayer::MakeState(const Tensor& x, std::string_view name, const Shape& shape, double value,
+                             Where where) {
   return Own(x, name, shape, {.init = {.a = value}, .trainable = false}, where);
 }
 
-Tensor Layer::ReadState(const Tensor& x, const Variable& variable, Where where) {
+Tensor AnyLayer::ReadState(const Tensor& x, const Variable& variable, Where where) {
   return Builder(x.function()).Read(variable, where);
 }
 
-void Layer::WriteState(const Tensor& x, const Variable& variable, const Tensor& value, Where where) {
+void AnyLayer::WriteState(const Tensor& x, const Variable& variable, const Tensor& value, Where where) {
   Builder(x.function()).Assign(variable, value, where);
 }
 
-Mode Layer::ModeOf(const Tensor& x) { return x.function()->mode(); }
+Mode AnyLayer::ModeOf(const Tensor& x) { return x.function()->mode(); }
 
-Tensor Layer::Fail(const Tensor& x, Where where, std::string_view message) const {
+Tensor AnyLayer::Fail(const Tensor& x, std::string_view message, Where where) const {
   x.function()->graph().Error(where, absl::StrCat("of ", x.ToString()), message);
   return {};
 }
 
-std::vector<Variable> Module::parameters(const VariableFilter& filter) const {
+std::vector<Variable> AnyModule::parameters(const VariableFilter& filter) const {
   return layer_->Variables([&](const Variable& v) { return v.trainable() && (!filter || filter(v)); });
 }
 
-std::vector<Variable> Module::state() const {
+std::vector<Variable> AnyModule::state() const {
   return layer_->Variables([](const Variable& v) { return !v.trainable(); });
 }
 

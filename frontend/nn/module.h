@@ -1,81 +1,127 @@
 // The base of layers: a tree of named modules with named parameters, applied to tensors.
 //
-//   class BlockLayer : public nn::Layer {
+//   class Block : public nn::Layer {
 //    public:
-//     explicit BlockLayer(int64_t width) : up_(width) {
-//       AddChild("norm", norm_.layer());
-//       AddChild("up", up_.layer());
-//     }
-//     std::string Describe() const override { return "Block"; }
+//     explicit Block(int64_t width)
+//         : norm_(Child("norm", nn::LayerNorm())), up_(Child("up", nn::Linear(width))) {}
 //    protected:
-//     Tensor Forward(const Tensor& x, Where where) override { return x + up_(norm_(x, where), where); }
+//     Tensor Forward(const Tensor& x) override { return x + up_(norm_(x)); }
 //    private:
 //     nn::LayerNorm norm_;
 //     nn::Linear up_;
 //   };
-//   nn::Module block(std::make_shared<BlockLayer>(64));
+//   nn::Module block = nn::Make<Block>(64);
+//   Tensor y = block(x);
+//
+// nn::Layer and nn::Module take a tensor and return one. LayerOf and ModuleOf take and return whatever their
+// signature says, of trees of tensors (graph/tree.h):
+//
+//   class Up : public nn::LayerOf<Tensor(const Tensor& x, const Tensor& skip)> { ... };
+//   auto up = nn::Make<Up>(64);
+//   Tensor y = up(x, skip);
 //
 // Modules are cheap handles: a copy is the same module and shares its parameters. The first use infers the
 // input sizes and makes the parameters in the graph of its tensor. Later uses, in any function of that graph,
 // share the parameters. A parameter's name is its path: "up.weight". A parameter belongs to the module that
 // made it. If another module would get the same name, that is an error with both lines; a second network in a
 // graph therefore needs a name, by Named(). To share parameters, use one module twice.
+//
+// An error has the line of the call in the program's own sources that is nearest to it, here the line within
+// Forward, then the path of the module and the line where the program called the outermost one:
+//   model.cc:41: blocks.3 Block, called at main.cc:12: MatMul of ...
 #ifndef SINTER_FRONTEND_NN_MODULE_H_
 #define SINTER_FRONTEND_NN_MODULE_H_
 
-#include <map>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "sinter/frontend/graph/graph.h"
+#include "sinter/frontend/graph/tree.h"
 #include "sinter/frontend/graph/variable_filter.h"
 #include "sinter/frontend/nn/initializer.h"
 
 namespace sinter::nn {
 
-// The implementation of a module; handles own it.
-class Layer {
+// The part of a layer that does not depend on its signature. Derive from Layer or LayerOf instead.
+class AnyLayer {
  public:
-  Layer();
-  Layer(const Layer&) = delete;
-  Layer& operator=(const Layer&) = delete;
-  virtual ~Layer() = default;
+  AnyLayer();
+  AnyLayer(const AnyLayer&) = delete;
+  AnyLayer& operator=(const AnyLayer&) = delete;
+  virtual ~AnyLayer() = default;
 
-  Tensor Apply(const Tensor& x, Where where);
-  // Used in error messages: "Linear(128)".
-  virtual std::string Describe() const = 0;
-  // Sets the path of the layer and those below it in the tree of names. Existing variables keep their names.
-  void SetPath(std::string path);
+  // Used in error messages and reports: "Linear(128)". Default: the name of the class.
+  virtual std::string Describe() const;
+  // The name below the parent's path, or without a parent the whole path.
+  const std::string& name() const { return name_; }
   const std::string& path() const { return path_; }
-  // Like SetPath, but an error at `where` if the layer already has variables.
-  void Rename(std::string_view path, Where where);
+  // Gives the layer a name. An error at `where` if it or a layer below it has variables, which keep their
+  // names.
+  void Rename(std::string_view name, Where where);
   // Places the layer and those below it: their computations and their variables, including existing ones.
   void SetDevice(Device device, Where where);
   // The variables made so far by this layer and those below it that pass `filter`, in order, each once.
   std::vector<Variable> Variables(const VariableFilter& filter) const;
+  // The layers below this one, in order.
+  const std::vector<std::shared_ptr<AnyLayer>>& children() const { return children_; }
 
  protected:
-  virtual Tensor Forward(const Tensor& x, Where where) = 0;
-  void AddChild(std::string name, std::shared_ptr<Layer> child);
-  // The parameter `name` of this layer in x's graph, made at its first use. `dims` names its dimensions, or
-  // none. Not ok if that failed.
-  Tensor Parameter(const Tensor& x, std::string_view name, const Shape& shape, const Initializer& initializer,
-                   double fan_in, double fan_out, Where where, std::vector<DimName> dims = {});
+  // Puts the module below this layer, under this name, and returns it.
+  template <typename M>
+  M Child(std::string name, M module) {
+    AddChild(std::move(name), module.layer());
+    return module;
+  }
+  // Puts `count` modules below this layer, which make(0), make(1), ... return, under "name.0", "name.1", ...
+  template <typename Make>
+  auto Children(const std::string& name, int64_t count, const Make& make) {
+    std::vector<decltype(make(int64_t{0}))> modules;
+    for (int64_t i = 0; i < count; ++i) modules.push_back(Child(name + "." + std::to_string(i), make(i)));
+    return modules;
+  }
+  void AddChild(std::string name, std::shared_ptr<AnyLayer> child);
+  // Puts the layer below this one. Its name is that of its Named(), or else its position.
+  void AddChildAt(size_t position, std::shared_ptr<AnyLayer> child);
+  // The parameter `name` of this layer in x's graph and of x's type, made at its first use. `dims` names its
+  // dimensions, or none. Not ok if that failed.
+  Tensor MakeParameter(const Tensor& x, std::string_view name, const Shape& shape,
+                       const Initializer& initializer, double fan_in, double fan_out,
+                       std::vector<DimName> dims = {}, Where where = Where::current());
   // A variable that is not trained, such as a running mean; functions to read and to assign it follow.
-  Variable State(const Tensor& x, std::string_view name, const Shape& shape, double value, Where where);
-  static Tensor ReadState(const Tensor& x, const Variable& variable, Where where);
-  static void WriteState(const Tensor& x, const Variable& variable, const Tensor& value, Where where);
+  Variable MakeState(const Tensor& x, std::string_view name, const Shape& shape, double value,
+                     Where where = Where::current());
+  static Tensor ReadState(const Tensor& x, const Variable& variable, Where where = Where::current());
+  static void WriteState(const Tensor& x, const Variable& variable, const Tensor& value,
+                         Where where = Where::current());
   static Mode ModeOf(const Tensor& x);
+  // The builder of the function that x is in, for its constants and random numbers. x must be ok.
+  static Builder BuilderOf(const Tensor& x) { return Builder(x.function()); }
   // Describes the properties of x that decide the variables' shapes, for messages: "5 inputs".
   virtual std::string DescribeInputs(const Tensor& x) const { return x.ToString(); }
   // Keeps an error for this layer applied to x; returns a tensor that is not ok.
-  Tensor Fail(const Tensor& x, Where where, std::string_view message) const;
+  Tensor Fail(const Tensor& x, std::string_view message, Where where = Where::current()) const;
+
+  // A call of the layer. While it lives, what is built is within the layer: in errors, in reports and on its
+  // device.
+  class CallScope {
+   public:
+    CallScope(const AnyLayer& layer, const std::vector<Tensor>& tensors, Where where);
+    ~CallScope();
+    // False if the graph keeps an error of the tensors.
+    bool ok() const { return scopes_ != nullptr; }
+
+   private:
+    struct Scopes;
+    std::unique_ptr<Scopes> scopes_;
+  };
 
  private:
-  friend class Module;
   struct Made {
     std::string name;  // Name within the layer.
     Variable variable;
@@ -83,6 +129,9 @@ class Layer {
     Where where;
   };
 
+  // Sets the paths of the layer and those below it, of which those with variables keep theirs.
+  void SetParentPath(const std::string& path);
+  void Adopt(std::shared_ptr<AnyLayer> child);
   std::string FullName(std::string_view name) const;
   // The layer's variable of this name, made at its first use.
   Variable Own(const Tensor& x, std::string_view name, const Shape& shape, const VariableOptions& options,
@@ -91,42 +140,96 @@ class Layer {
   const Made* FirstMade() const;
 
   const uint64_t id_;  // Owner id of this layer's variables (variable_owner.h).
-  std::string path_;
+  std::string name_, parent_path_, path_;
+  bool has_given_name_ = false;  // The name is not the position in a list.
+  const std::shared_ptr<const char> token_ = std::make_shared<const char>();  // Says that the layer lives.
+  std::weak_ptr<const char> parent_;  // Token of the first parent, which alone names the layer.
   std::optional<Device> device_;
   GraphState* graph_ = nullptr;  // The graph of the variables; null before the first use.
-  std::vector<std::pair<std::string, std::shared_ptr<Layer>>> children_;
+  std::vector<std::shared_ptr<AnyLayer>> children_;
   std::vector<Made> made_;
 };
 
-// A handle of a layer.
-class Module {
+// The implementation of a module with this signature; handles own it.
+template <typename Signature>
+class LayerOf;
+template <typename R, typename... A>
+class LayerOf<R(A...)> : public AnyLayer {
  public:
-  explicit Module(std::shared_ptr<Layer> layer) : layer_(std::move(layer)) {}
+  using Signature = R(A...);
 
-  Tensor operator()(const Tensor& x, Where where = Where::current()) const { return layer_->Apply(x, where); }
-  // Prefixes the names of all parameters. An error after the first use, because existing parameters keep
-  // their names.
-  Module& Named(std::string_view name, Where where = Where::current()) {
-    layer_->Rename(name, where);
-    return *this;
+  // Returns R() if an argument is not ok.
+  R Apply(A... args, Where where) {
+    std::vector<Tensor> tensors;
+    const auto list = [&](const Tensor& tensor) { tensors.push_back(tensor); };
+    (ForEachTensor(args, list), ...);
+    const CallScope scope(*this, tensors, where);
+    if (!scope.ok()) return R();
+    return Forward(std::forward<A>(args)...);
   }
-  // Places the module on a device: its parameters, its buffers and its computation. Its input must be there
-  // too: Copy it first. An optimiser's slots follow the parameters. To place a part of the module elsewhere,
-  // place that part after the whole.
-  Module& To(Device device, Where where = Where::current()) {
-    layer_->SetDevice(device, where);
-    return *this;
-  }
+
+ protected:
+  virtual R Forward(A... args) = 0;
+};
+using Layer = LayerOf<Tensor(const Tensor&)>;
+
+// The part of a module that does not depend on its signature.
+class AnyModule {
+ public:
   // The trainable variables of this module and those below it made so far, in order: what an optimiser
   // updates.
   std::vector<Variable> parameters(const VariableFilter& filter = {}) const;
   // The other variables made so far, such as running statistics. A checkpoint of the module needs both lists.
   std::vector<Variable> state() const;
-  const std::shared_ptr<Layer>& layer() const { return layer_; }
+  const std::shared_ptr<AnyLayer>& layer() const { return layer_; }
+
+ protected:
+  explicit AnyModule(std::shared_ptr<AnyLayer> layer) : layer_(std::move(layer)) {}
 
  private:
-  std::shared_ptr<Layer> layer_;
+  std::shared_ptr<AnyLayer> layer_;
 };
+
+// A handle of a layer.
+template <typename Signature>
+class ModuleOf;
+template <typename R, typename... A>
+class ModuleOf<R(A...)> : public AnyModule {
+ public:
+  explicit ModuleOf(std::shared_ptr<LayerOf<R(A...)>> layer) : AnyModule(layer), callee_(layer.get()) {}
+
+  R operator()(A... args, Where where = Where::current()) const {
+    return callee_->Apply(std::forward<A>(args)..., where);
+  }
+  // Names the module: its parameters are "name.weight", and below a parent "parent.name.weight". In a list,
+  // such as Sequential, the name replaces the position. An error after the first use, because existing
+  // parameters keep their names.
+  ModuleOf& Named(std::string_view name, Where where = Where::current()) {
+    layer()->Rename(name, where);
+    return *this;
+  }
+  // Places the module on a device: its parameters, its buffers and its computation. Its input must be there
+  // too: Copy it first. An optimiser's slots follow the parameters. To place a part of the module elsewhere,
+  // place that part after the whole.
+  ModuleOf& To(Device device, Where where = Where::current()) {
+    layer()->SetDevice(device, where);
+    return *this;
+  }
+
+ private:
+  LayerOf<R(A...)>* callee_;
+};
+using Module = ModuleOf<Tensor(const Tensor&)>;
+
+// The handle of a layer of class L.
+template <typename L>
+using ModuleFor = ModuleOf<typename L::Signature>;
+
+// Makes a layer of class L from the arguments of its constructor, and returns its handle.
+template <typename L, typename... Args>
+ModuleFor<L> Make(Args&&... args) {
+  return ModuleFor<L>(std::make_shared<L>(std::forward<Args>(args)...));
+}
 
 }  // namespace sinter::nn
 

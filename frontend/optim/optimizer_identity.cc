@@ -117,7 +117,7 @@ std::optional<UpdateOwner> FindOptimizer(Call& call, const OptimizerUse& use, co
     const std::string prefix = use.name.empty() ? FreePrefix(graph, use.kind) : use.name;
     if (!graph.CheckName("The optimiser's name", prefix, call.where())) return std::nullopt;
     graph.optimizers.push_back({prefix, !use.name.empty(), use.kind, parameters, use.accumulates,
-                                use.is_scaled, graph.Outermost(call.where()), NextOwnerId()});
+                                use.is_scaled, graph.UserLine(call.where()), NextOwnerId()});
     return OwnerOf(graph.optimizers.back());
   }
   if (wrong.empty()) {

@@ -387,8 +387,8 @@ TEST(NnTest, ALayerInTwoPlacesIsListedOnce) {
   nn::Linear shared(2);
   nn::Module net = nn::Sequential{shared, nn::Relu(), shared};
   graph.Function("f", Mode::kTrain, [&](Builder& b) { b.Output("y", net(b.Input("x", F32, {8, 2}))); });
-  EXPECT_THAT(Names(net.parameters()), ElementsAre("2.weight", "2.bias"));
-  EXPECT_THAT(Names(graph.variables()), ElementsAre("2.weight", "2.bias"));
+  EXPECT_THAT(Names(net.parameters()), ElementsAre("0.weight", "0.bias"));
+  EXPECT_THAT(Names(graph.variables()), ElementsAre("0.weight", "0.bias"));
 }
 
 // A later parent does not rename the variables.

@@ -26,21 +26,21 @@ class ComposedBatchNorm : public nn::Layer {
   std::string Describe() const override { return "ComposedBatchNorm"; }
 
  protected:
-  Tensor Forward(const Tensor& x, Where where) override {
+  Tensor Forward(const Tensor& x) override {
     const int64_t n = x.dim(0), channels = x.dim(1), count = n * x.dim(2) * x.dim(3);
-    Tensor scale = Parameter(x, "scale", {channels}, nn::Ones(), 1, 1, where);
-    Tensor offset = Parameter(x, "offset", {channels}, nn::Zeros(), 1, 1, where);
-    Variable mean = State(x, "running_mean", {channels}, 0, where);
-    Variable variance = State(x, "running_variance", {channels}, 1, where);
-    Tensor old_mean = ReadState(x, mean, where), old_variance = ReadState(x, variance, where);
+    Tensor scale = MakeParameter(x, "scale", {channels}, nn::Ones(), 1, 1);
+    Tensor offset = MakeParameter(x, "offset", {channels}, nn::Zeros(), 1, 1);
+    Variable mean = MakeState(x, "running_mean", {channels}, 0);
+    Variable variance = MakeState(x, "running_variance", {channels}, 1);
+    Tensor old_mean = ReadState(x, mean), old_variance = ReadState(x, variance);
     if (ModeOf(x) == Mode::kEval) return BatchNormInference(x, scale, offset, old_mean, old_variance);
     Tensor parts = Reshape(x, {parts_, n / parts_, channels, x.dim(2), x.dim(3)});
     Tensor means = Mean(parts, {1, 3, 4}, {.keep_dims = true}), centred = parts - means;
     Tensor variances = Mean(centred * centred, {1, 3, 4}, {.keep_dims = true});
     auto all = [&](const Tensor& each) { return StopGradient(Reshape(Mean(each, {0}), {channels})); };
     const double unbiased = static_cast<double>(count) / static_cast<double>(count - 1);
-    WriteState(x, mean, old_mean * 0.9 + all(means) * 0.1, where);
-    WriteState(x, variance, old_variance * 0.9 + all(variances) * (0.1 * unbiased), where);
+    WriteState(x, mean, old_mean * 0.9 + all(means) * 0.1);
+    WriteState(x, variance, old_variance * 0.9 + all(variances) * (0.1 * unbiased));
     auto spread = [&](const Tensor& each) { return Reshape(each, {channels, 1, 1}); };
     return Reshape(centred / Sqrt(variances + 1e-5) * spread(scale) + spread(offset), x.shape());
   }
@@ -81,7 +81,7 @@ Model Mlp(const TrainingSetup& setup) {
     for (nn::Module& layer : layers) layer.To(DeviceAt(0));
     for (nn::Module& layer : rest) layer.To(DeviceAt(1));
   }
-  auto move = [=](const Tensor& x, Where) { return setup.is_placed ? Copy(x, DeviceAt(1)) : x; };
+  auto move = [=](const Tensor& x) { return setup.is_placed ? Copy(x, DeviceAt(1)) : x; };
   layers.push_back(nn::Lambda("Move", move));
   layers.insert(layers.end(), rest.begin(), rest.end());
   return Network({kFeatures}, layers);
