@@ -47,6 +47,7 @@ Tensor LeakyRelu(const Tensor& x, double alpha = 0.01, Where where = Where::curr
 Tensor Elu(const Tensor& x, double alpha = 1.0, Where where = Where::current());
 Tensor IsNan(const Tensor& x, Where where = Where::current());
 Tensor IsFinite(const Tensor& x, Where where = Where::current());
+Tensor IsInf(const Tensor& x, Where where = Where::current());
 Tensor Clamp(const Tensor& x, Number low, Number high, Where where = Where::current());  // Numbers.
 Tensor Cast(const Tensor& x, DType dtype, Where where = Where::current());               // Any type.
 

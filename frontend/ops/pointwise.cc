@@ -115,14 +115,13 @@ Tensor Compare(std::string_view name, ir::Comparison predicate, const Operand& x
                [&](ir::GraphBuilder& b, ir::Expr p, ir::Expr q) { return b.compare(predicate, p, q); });
 }
 
-Tensor FloatTest(std::string_view name, const Tensor& x, Where where, bool nan) {
+template <typename Op>
+Tensor FloatTest(std::string_view name, const Tensor& x, Where where) {
   Call call(name, where, {x});
   if (!call.ok()) return {};
   if (!IsFloat(x.dtype())) return call.Fail(WrongType(Takes::kFloats));
   auto type = call.type(DType::kI1, x.shape());
-  mlir::OpBuilder& builder = call.b().builder();
-  return call.Done(nan ? builder.create<ir::IsNanOp>(call.loc(), type, call.value(0)).getResult()
-                       : builder.create<ir::IsFiniteOp>(call.loc(), type, call.value(0)).getResult());
+  return call.Done(call.b().builder().create<Op>(call.loc(), type, call.value(0)).getResult());
 }
 
 }  // namespace
@@ -189,8 +188,9 @@ Tensor LeakyRelu(const Tensor& x, double alpha, Where w) {
   return WithAlpha<ir::LeakyReluOp>("LeakyRelu", x, alpha, w);
 }
 Tensor Elu(const Tensor& x, double alpha, Where w) { return WithAlpha<ir::EluOp>("Elu", x, alpha, w); }
-Tensor IsNan(const Tensor& x, Where w) { return FloatTest("IsNan", x, w, /*nan=*/true); }
-Tensor IsFinite(const Tensor& x, Where w) { return FloatTest("IsFinite", x, w, /*nan=*/false); }
+Tensor IsNan(const Tensor& x, Where w) { return FloatTest<ir::IsNanOp>("IsNan", x, w); }
+Tensor IsFinite(const Tensor& x, Where w) { return FloatTest<ir::IsFiniteOp>("IsFinite", x, w); }
+Tensor IsInf(const Tensor& x, Where w) { return FloatTest<ir::IsInfOp>("IsInf", x, w); }
 
 Tensor Clamp(const Tensor& x, Number low, Number high, Where where) {
   Call call("Clamp", where, {x});

@@ -55,6 +55,17 @@ inline Tensor Sin(const Tensor& x, Where w = Where::current()) { return pointwis
 inline Tensor Cos(const Tensor& x, Where w = Where::current()) { return pointwise::Unary("Cos", x, w); }
 inline Tensor Tan(const Tensor& x, Where w = Where::current()) { return pointwise::Unary("Tan", x, w); }
 inline Tensor Tanh(const Tensor& x, Where w = Where::current()) { return pointwise::Unary("Tanh", x, w); }
+inline Tensor Exp2(const Tensor& x, Where w = Where::current()) { return pointwise::Unary("Exp2", x, w); }
+inline Tensor Log2(const Tensor& x, Where w = Where::current()) { return pointwise::Unary("Log2", x, w); }
+inline Tensor Log10(const Tensor& x, Where w = Where::current()) { return pointwise::Unary("Log10", x, w); }
+inline Tensor Asin(const Tensor& x, Where w = Where::current()) { return pointwise::Unary("Asin", x, w); }
+inline Tensor Acos(const Tensor& x, Where w = Where::current()) { return pointwise::Unary("Acos", x, w); }
+inline Tensor Atan(const Tensor& x, Where w = Where::current()) { return pointwise::Unary("Atan", x, w); }
+inline Tensor Sinh(const Tensor& x, Where w = Where::current()) { return pointwise::Unary("Sinh", x, w); }
+inline Tensor Cosh(const Tensor& x, Where w = Where::current()) { return pointwise::Unary("Cosh", x, w); }
+inline Tensor Asinh(const Tensor& x, Where w = Where::current()) { return pointwise::Unary("Asinh", x, w); }
+inline Tensor Acosh(const Tensor& x, Where w = Where::current()) { return pointwise::Unary("Acosh", x, w); }
+inline Tensor Atanh(const Tensor& x, Where w = Where::current()) { return pointwise::Unary("Atanh", x, w); }
 inline Tensor Erf(const Tensor& x, Where w = Where::current()) { return pointwise::Unary("Erf", x, w); }
 inline Tensor Sigmoid(const Tensor& x, Where w = Where::current()) {
   return pointwise::Unary("Sigmoid", x, w);
@@ -78,6 +89,9 @@ inline Tensor Ceil(const Tensor& x, Where w = Where::current()) { return pointwi
 // Rounds ties to even.
 inline Tensor Round(const Tensor& x, Where w = Where::current()) { return pointwise::Unary("Round", x, w); }
 
+// Rounds towards zero.
+inline Tensor Trunc(const Tensor& x, Where w = Where::current()) { return pointwise::Unary("Trunc", x, w); }
+
 // Any type.
 inline Tensor StopGradient(const Tensor& x, Where w = Where::current()) {
   return pointwise::Unary("StopGradient", x, w, pointwise::Takes::kAnything);
@@ -91,8 +105,16 @@ inline Tensor Minimum(Operand x, Operand y) {
   return pointwise::Binary("Minimum", x, y, pointwise::Takes::kNumbers);
 }
 inline Tensor Rem(Operand x, Operand y) { return pointwise::Binary("Rem", x, y, pointwise::Takes::kNumbers); }
+// Remainder with the sign of y, as in Python and NumPy.
+inline Tensor Mod(Operand x, Operand y) { return pointwise::Binary("Mod", x, y, pointwise::Takes::kNumbers); }
 inline Tensor Pow(Operand x, Operand y) { return pointwise::Binary("Pow", x, y); }
 inline Tensor Atan2(Operand y, Operand x) { return pointwise::Binary("Atan2", y, x); }
+// sqrt(x * x + y * y) without overflow on the way.
+inline Tensor Hypot(Operand x, Operand y) { return pointwise::Binary("Hypot", x, y); }
+// log(exp(x) + exp(y)) without overflow on the way.
+inline Tensor LogAddExp(Operand x, Operand y) { return pointwise::Binary("LogAddExp", x, y); }
+// x * log(y), and 0 where x is 0.
+inline Tensor XLogY(Operand x, Operand y) { return pointwise::Binary("XLogY", x, y); }
 
 }  // namespace sinter
 

@@ -48,4 +48,32 @@ def FloorOp : Sinter_UnaryFloatOp<"floor", "The largest integer not above x", [{
 def CeilOp : Sinter_UnaryFloatOp<"ceil", "The smallest integer not below x", [{ s.ceil(x) }], [{ none }]>;
 def RoundOp : Sinter_UnaryFloatOp<"round", "The nearest integer, ties to even", [{ s.round(x) }], [{ none }]>;
 
+def TruncOp : Sinter_UnaryFloatOp<"trunc", "The nearest integer that is not further from 0",
+    [{ s.select(s.lt(x, s.zero(x)), s.ceil(x), s.floor(x)) }], [{ none }]>;
+def ModOp : Sinter_BinaryNumberOp<"mod", "Remainder with the sign of y (Python's %); x mod 0 is NaN, and 0 for integers",
+    [{ [&](Scalar r) {
+         const Scalar zero = s.zero(x);
+         const Scalar differ = s.logicalXor(s.lt(r, zero), s.lt(y, zero));
+         return s.select(s.logicalAnd(s.logicalNot(s.eq(r, zero)), differ), r + y, r);
+       }(s.rem(x, y)) }], [{ g, -g * b.floor(x / y) }]>;
+def HypotOp : Sinter_BinaryFloatOp<"hypot",
+    "sqrt(x*x + y*y) that does not overflow before the result; NaN if either is; the gradient is 0 where both are 0",
+    [{ [&](Scalar larger, Scalar smaller) {
+         const Scalar part = smaller / larger;
+         const Scalar within = s.logicalAnd(s.gt(larger, s.zero(x)), s.isFinite(larger));
+         return s.select(within, larger * s.sqrt(1.0 + part * part), larger);
+       }(s.maximum(s.abs(x), s.abs(y)), s.minimum(s.abs(x), s.abs(y))) }],
+    [{ b.select(b.gt(r, b.zeros(r)), g * (x / r), b.zeros(g)), b.select(b.gt(r, b.zeros(r)), g * (y / r), b.zeros(g)) }],
+    [Commutative]>;
+def LogAddExpOp : Sinter_BinaryFloatOp<"log_add_exp",
+    "log(exp(x) + exp(y)), as max(x, y) + log1p(exp(-|x - y|)), which never overflows",
+    [{ s.select(s.eq(x, y), x + 0.69314718055994531, s.maximum(x, y) + s.log1p(s.exp(-s.abs(x - y)))) }],
+    [{ g * b.sigmoid(x - y), g * b.sigmoid(y - x) }], [Commutative]>;
+def XLogYOp : Sinter_BinaryFloatOp<"x_log_y", "x * log(y), and 0 where x is 0 and y is not NaN; so is the gradient towards x "
+    "where also y <= 0",
+    [{ s.select(s.logicalAnd(s.eq(x, s.zero(x)), s.eq(y, y)), s.zero(x), x * s.log(y)) }],
+    [{ b.select(b.logicalAnd(b.eq(x, b.zeros(x)), b.le(y, b.zeros(y))), b.zeros(g),
+                g * b.log(b.select(b.logicalAnd(b.eq(x, b.zeros(x)), b.le(y, b.zeros(y))), b.ones(y), y))),
+       g * x / y }]>;
+
 #endif  // SINTER_IR_ARITHMETIC_OPS_TD

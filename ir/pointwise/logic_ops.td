@@ -42,6 +42,8 @@ class Sinter_FloatTestOp<string mnemonic, string text, code scalar>
 }
 def IsNanOp : Sinter_FloatTestOp<"is_nan", "True if x is NaN", [{ s.isNan(x) }]>;
 def IsFiniteOp : Sinter_FloatTestOp<"is_finite", "True if x is neither infinite nor NaN", [{ s.isFinite(x) }]>;
+def IsInfOp : Sinter_FloatTestOp<"is_inf", "True if x is infinite",
+    [{ s.logicalNot(s.logicalOr(s.isNan(x), s.isFinite(x))) }]>;
 
 def SelectOp : Sinter_PointwiseOp<"select", "on_true where the condition holds, else on_false", [{ s.select(x, y, z) }],
     [{ none, b.select(x, g, b.zeros(g)), b.select(x, b.zeros(g), g) }], [AllTypesMatch<["on_true", "on_false", "result"]>]> {

@@ -61,11 +61,13 @@ constexpr std::string_view kNumbers[] = {"0",
 // Ops of one operand, ops of two operands, and reductions. The fuzzer replaces an op only by one of the same
 // list.
 constexpr std::string_view kUnary[] = {
-    "abs",  "ceil",  "cos",         "erf",  "exp",    "expm1",      "floor", "gelu",  "gelu_tanh",
-    "log",  "log1p", "log_sigmoid", "neg",  "relu",   "reciprocal", "round", "rsqrt", "sigmoid",
-    "sign", "silu",  "sin",         "sqrt", "square", "softplus",   "tan",   "tanh"};
-constexpr std::string_view kBinary[] = {"add", "atan2", "div", "maximum", "minimum",
-                                        "mul", "pow",   "rem", "sub"};
+    "acos",  "acosh", "asin",       "asinh",    "atan",      "atanh",   "cosh",  "exp2",
+    "log10", "log2",  "sinh",       "trunc",    "abs",       "ceil",    "cos",   "erf",
+    "exp",   "expm1", "floor",      "gelu",     "gelu_tanh", "log",     "log1p", "log_sigmoid",
+    "neg",   "relu",  "reciprocal", "round",    "rsqrt",     "sigmoid", "sign",  "silu",
+    "sin",   "sqrt",  "square",     "softplus", "tan",       "tanh"};
+constexpr std::string_view kBinary[] = {"add", "atan2",   "div", "hypot", "log_add_exp", "maximum", "minimum",
+                                        "mod", "x_log_y", "mul", "pow",   "rem",         "sub"};
 constexpr std::string_view kReductions[] = {"logsumexp", "max", "mean", "min", "prod", "sum"};
 
 // Returns the start and length of each run of digits that is a number or a size, not part of a name.

@@ -163,12 +163,14 @@ TEST_F(GradientsTest, Reductions) {
 }
 
 TEST_F(GradientsTest, PointwiseOfOne) {
-  for (const char* op : {"sigmoid", "relu", "silu", "softplus", "log_sigmoid", "gelu", "gelu_tanh", "neg",
-                         "abs", "exp", "expm1", "square", "sin", "cos", "tan", "tanh", "erf", "reciprocal"}) {
+  for (const char* op :
+       {"sigmoid", "relu",       "silu",  "softplus", "log_sigmoid", "gelu", "gelu_tanh", "neg",
+        "abs",     "exp",        "expm1", "square",   "sin",         "cos",  "tan",       "tanh",
+        "erf",     "reciprocal", "exp2",  "atan",     "sinh",        "cosh", "asinh"}) {
     SCOPED_TRACE(op);
     Check({op, "sinter." + std::string(op) + " %a : tensor<6xf64>", {"6xf64"}, {kSix}});
   }
-  for (const char* op : {"log", "log1p", "sqrt", "rsqrt"}) {
+  for (const char* op : {"log", "log1p", "sqrt", "rsqrt", "log2", "log10"}) {
     SCOPED_TRACE(op);
     Check({op, "sinter." + std::string(op) + " %a : tensor<3xf64>", {"3xf64"}, {{0.25, 1, 3.5}}});
   }

@@ -67,6 +67,11 @@ std::vector<Value> IsFinite(const Call& call) {
   for (size_t i = 0; i < r.ints.size(); ++i) r.ints[i] = std::isfinite(call.in[0].reals[i]);
   return {r};
 }
+std::vector<Value> IsInf(const Call& call) {
+  Value r = call.Result();
+  for (size_t i = 0; i < r.ints.size(); ++i) r.ints[i] = std::isinf(call.in[0].reals[i]);
+  return {r};
+}
 
 std::vector<Value> Select(const Call& call) {
   Value r = call.Result();
@@ -116,6 +121,7 @@ void AddLogicOps(OpTable& table) {
   table["sinter.logical_not"] = LogicalNot;
   table["sinter.is_nan"] = IsNan;
   table["sinter.is_finite"] = IsFinite;
+  table["sinter.is_inf"] = IsInf;
   table["sinter.select"] = Select;
   table["sinter.clamp"] = Clamp;
   table["sinter.cast"] = Cast;

@@ -82,6 +82,32 @@ double Cos(double x) { return std::cos(x); }
 double Tan(double x) { return std::tan(x); }
 double Tanh(double x) { return std::tanh(x); }
 double Erf(double x) { return std::erf(x); }
+double Exp2(double x) { return std::exp2(x); }
+double Log2(double x) { return std::log2(x); }
+double Log10(double x) { return std::log10(x); }
+double Asin(double x) { return std::asin(x); }
+double Acos(double x) { return std::acos(x); }
+double Atan(double x) { return std::atan(x); }
+double Sinh(double x) { return std::sinh(x); }
+double Cosh(double x) { return std::cosh(x); }
+double Asinh(double x) { return std::asinh(x); }
+double Acosh(double x) { return std::acosh(x); }
+double Atanh(double x) { return std::atanh(x); }
+double Trunc(double x) { return std::trunc(x); }
+double Hypot(double x, double y) { return std::isnan(x) || std::isnan(y) ? kNan : std::hypot(x, y); }
+double LogAddExp(double x, double y) {
+  const double larger = std::isnan(y) || y > x ? y : x, smaller = larger == y ? x : y;
+  return std::isinf(larger) ? larger : larger + std::log(1 + std::exp(smaller - larger));
+}
+double XLogY(double x, double y) { return x == 0 && !std::isnan(y) ? 0 : x * std::log(y); }
+double Mod(double x, double y) {
+  const double r = std::fmod(x, y);
+  return r != 0 && std::signbit(r) != std::signbit(y) ? r + y : r;
+}
+int64_t ModInts(int64_t x, int64_t y) {
+  const int64_t r = RemInts(x, y);
+  return r != 0 && (r < 0) != (y < 0) ? r + y : r;
+}
 
 double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 double Relu(double x) { return std::isnan(x) ? kNan : std::max(x, 0.0); }
@@ -137,6 +163,22 @@ void AddPointwiseOps(OpTable& table) {
   table["sinter.tan"] = Unary<Tan>;
   table["sinter.tanh"] = Unary<Tanh>;
   table["sinter.erf"] = Unary<Erf>;
+  table["sinter.exp2"] = Unary<Exp2>;
+  table["sinter.log2"] = Unary<Log2>;
+  table["sinter.log10"] = Unary<Log10>;
+  table["sinter.asin"] = Unary<Asin>;
+  table["sinter.acos"] = Unary<Acos>;
+  table["sinter.atan"] = Unary<Atan>;
+  table["sinter.sinh"] = Unary<Sinh>;
+  table["sinter.cosh"] = Unary<Cosh>;
+  table["sinter.asinh"] = Unary<Asinh>;
+  table["sinter.acosh"] = Unary<Acosh>;
+  table["sinter.atanh"] = Unary<Atanh>;
+  table["sinter.trunc"] = Unary<Trunc>;
+  table["sinter.mod"] = Binary<Mod, ModInts>;
+  table["sinter.hypot"] = Binary<Hypot>;
+  table["sinter.log_add_exp"] = Binary<LogAddExp>;
+  table["sinter.x_log_y"] = Binary<XLogY>;
   table["sinter.sigmoid"] = Unary<Sigmoid>;
   table["sinter.relu"] = Unary<Relu, ReluInts>;
   table["sinter.silu"] = Unary<Silu>;

@@ -52,5 +52,15 @@ func.func @element_types(%a: tensor<0x2xi64>, %b: tensor<2xi32>, %c: tensor<2xi8
   %3 = sinter.maximum %d, %d : tensor<2xui8>
   // CHECK: sinter.abs %{{.*}} : tensor<2xf16>
   %4 = sinter.abs %e : tensor<2xf16>
+  // CHECK: sinter.trunc %{{.*}} : tensor<2xf16>
+  %5 = sinter.trunc %e : tensor<2xf16>
+  // CHECK: sinter.mod %{{.*}} : tensor<2xi8>
+  %6 = sinter.mod %c, %c : tensor<2xi8>
+  // CHECK: sinter.hypot %{{.*}} : tensor<2xf16>
+  %7 = sinter.hypot %e, %e : tensor<2xf16>
+  // CHECK: sinter.log_add_exp %{{.*}} : tensor<2xf16>
+  %8 = sinter.log_add_exp %e, %e : tensor<2xf16>
+  // CHECK: sinter.x_log_y %{{.*}} : tensor<2xf16>
+  %9 = sinter.x_log_y %e, %e : tensor<2xf16>
   return
 }

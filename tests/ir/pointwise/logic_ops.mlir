@@ -26,6 +26,8 @@ func.func @logic(%x: tensor<3xf32>, %y: tensor<3xf32>) -> tensor<3xi32> {
   %10 = sinter.is_nan %x : tensor<3xf32> -> tensor<3xi1>
   // CHECK: sinter.is_finite %{{.*}} : tensor<3xf32> -> tensor<3xi1>
   %11 = sinter.is_finite %x : tensor<3xf32> -> tensor<3xi1>
+  // CHECK: sinter.is_inf %{{.*}} : tensor<3xf32> -> tensor<3xi1>
+  %15 = sinter.is_inf %x : tensor<3xf32> -> tensor<3xi1>
   // CHECK: sinter.select %{{.*}}, %{{.*}}, %{{.*}} : tensor<3xi1>, tensor<3xf32>
   %12 = sinter.select %9, %x, %y : tensor<3xi1>, tensor<3xf32>
   // CHECK: sinter.clamp %{{.*}} {high = 1.000000e+00 : f64, low = -1.000000e+00 : f64} : tensor<3xf32>

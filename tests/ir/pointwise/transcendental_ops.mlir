@@ -28,5 +28,27 @@ func.func @transcendental(%x: tensor<5xf32>) -> tensor<5xf32> {
   %11 = sinter.tanh %10 : tensor<5xf32>
   // CHECK: sinter.erf %{{.*}} : tensor<5xf32>
   %12 = sinter.erf %11 : tensor<5xf32>
-  return %12 : tensor<5xf32>
+  // CHECK: sinter.exp2 %{{.*}} : tensor<5xf32>
+  %13 = sinter.exp2 %12 : tensor<5xf32>
+  // CHECK: sinter.log2 %{{.*}} : tensor<5xf32>
+  %14 = sinter.log2 %13 : tensor<5xf32>
+  // CHECK: sinter.log10 %{{.*}} : tensor<5xf32>
+  %15 = sinter.log10 %14 : tensor<5xf32>
+  // CHECK: sinter.asin %{{.*}} : tensor<5xf32>
+  %16 = sinter.asin %15 : tensor<5xf32>
+  // CHECK: sinter.acos %{{.*}} : tensor<5xf32>
+  %17 = sinter.acos %16 : tensor<5xf32>
+  // CHECK: sinter.atan %{{.*}} : tensor<5xf32>
+  %18 = sinter.atan %17 : tensor<5xf32>
+  // CHECK: sinter.sinh %{{.*}} : tensor<5xf32>
+  %19 = sinter.sinh %18 : tensor<5xf32>
+  // CHECK: sinter.cosh %{{.*}} : tensor<5xf32>
+  %20 = sinter.cosh %19 : tensor<5xf32>
+  // CHECK: sinter.asinh %{{.*}} : tensor<5xf32>
+  %21 = sinter.asinh %20 : tensor<5xf32>
+  // CHECK: sinter.acosh %{{.*}} : tensor<5xf32>
+  %22 = sinter.acosh %21 : tensor<5xf32>
+  // CHECK: sinter.atanh %{{.*}} : tensor<5xf32>
+  %23 = sinter.atanh %22 : tensor<5xf32>
+  return %23 : tensor<5xf32>
 }
