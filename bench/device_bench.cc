@@ -264,7 +264,7 @@ absl::Status LeNetLoss(State& state, sn::Device device, Reading reading) {
   const sn::Variable y = graph.Variable("y", sn::F32, {kRows}, data);
   const auto train = [&](sn::Builder& b) {
     const sn::Tensor labels = sn::Cast(b.Read(y) * 10.0, sn::I32);
-    sn::Tensor loss = sn::SoftmaxCrossEntropy(net(b.Read(x)), labels, sn::Reduction::kMean);
+    sn::Tensor loss = sn::SoftmaxCrossEntropy(net(b.Read(x)), labels);
     sn::optim::Sgd{.learning_rate = 0.05}.Minimize(loss);
     return loss;
   };

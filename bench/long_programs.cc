@@ -58,7 +58,7 @@ void Gru(Builder& b, int64_t steps, bool every_state) {
     states.push_back(h);
   }
   Tensor rows = every_state ? Concat(states, 0) : h;
-  Train(b, SoftmaxCrossEntropy(nn::Linear(kWords)(rows), Flatten(targets, 0), Reduction::kMean));
+  Train(b, SoftmaxCrossEntropy(nn::Linear(kWords)(rows), Flatten(targets, 0)));
 }
 
 void Rnn(Builder& b, int64_t steps) {

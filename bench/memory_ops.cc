@@ -82,7 +82,7 @@ void LayerNormWithGradients(Builder& b, const Shape& shape) {
 void CrossEntropyWithGradient(Builder& b, const Shape& shape) {
   Tensor logits = Drawn(b, "logits", BF16, shape);
   Tensor labels = b.Read(b.MakeVariable("labels", I32, {shape[0]}, {.trainable = false}));
-  Tensor loss = SoftmaxCrossEntropy(Cast(logits, F32), labels, Reduction::kMean);
+  Tensor loss = SoftmaxCrossEntropy(Cast(logits, F32), labels);
   b.Output("loss", loss);
   b.Output("dlogits", Gradients(loss, {logits})[0]);
 }

@@ -93,7 +93,7 @@ Tensor Loss(Builder& b, const TrainingWorkload& w, const TrainedModel& model) {
     x = Gather(x, rows, 0), y = Gather(y, rows, 0);
   }
   // Logits have one row per example or token; labels of texts are [batch, context].
-  return SoftmaxCrossEntropy(model.logits(b, x), y.rank() > 1 ? Flatten(y, 0) : y, Reduction::kMean);
+  return SoftmaxCrossEntropy(model.logits(b, x), y.rank() > 1 ? Flatten(y, 0) : y);
 }
 
 void AddFunctions(TrainingWorkload& w, const TrainedModel& model) {

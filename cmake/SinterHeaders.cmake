@@ -14,9 +14,11 @@ set(SINTER_PUBLIC_HEADERS
   frontend/graph/tensor.h
   frontend/graph/tree.h
   frontend/graph/variable_filter.h
+  frontend/ops/activations.h
   frontend/ops/collectives.h
   frontend/ops/elementwise_kernel.h
   frontend/ops/indexing.h
+  frontend/ops/losses.h
   frontend/ops/ops.h
   frontend/ops/pointwise.h
   runtime/device/profile.h

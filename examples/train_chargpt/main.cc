@@ -131,7 +131,7 @@ sn::Graph BuildGraph(const Options& o, int64_t vocabulary) {
   graph.Function("train", sn::Mode::kTrain, [&](sn::Builder& b) {
     Tensor x = b.Input("x", sn::I32, {o.batch, o.context});
     Tensor y = b.Input("y", sn::I32, {o.batch, o.context});
-    Tensor loss = sn::SoftmaxCrossEntropy(gpt(x), y, sn::Reduction::kMean);
+    Tensor loss = sn::SoftmaxCrossEntropy(gpt(x), y);
     optim::AdamW{.learning_rate = b.Scalar("lr"), .beta2 = 0.99, .weight_decay = 0.1, .clip_norm = 1.0}
         .Minimize(loss);
     // The log keeps the loss on the device until it is read. Fetching an output would wait for every step.

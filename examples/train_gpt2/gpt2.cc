@@ -77,7 +77,7 @@ Tensor Gpt2::Logits(Builder& b, const Tensor& rows) {
 }
 
 Tensor Gpt2::Loss(Builder& b, const Tensor& x, const Tensor& y) {
-  return SoftmaxCrossEntropy(Logits(b, Hidden(b, x)), Flatten(y, 0), Reduction::kMean);
+  return SoftmaxCrossEntropy(Logits(b, Hidden(b, x)), Flatten(y, 0));
 }
 
 Graph BuildGpt2(const Gpt2Sizes& sizes, const Gpt2Training& training) {

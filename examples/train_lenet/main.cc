@@ -44,7 +44,7 @@ void AddTraining(sn::Graph& graph, nn::Module& net, sn::Precision precision, int
   graph.Function(examples::FunctionName("train", rows), sn::Mode::kTrain, [&](sn::Builder& b) {
     auto x = b.Input("x", sn::F32, {rows, 1, 28, 28});
     auto y = b.Input("y", sn::I32, {rows});
-    auto loss = sn::SoftmaxCrossEntropy(net(x), y, sn::Reduction::kMean);
+    auto loss = sn::SoftmaxCrossEntropy(net(x), y);
     std::optional<optim::LossScale> scale;
     if (precision == sn::Precision::kF16) scale.emplace();
     optim::Sgd{.learning_rate = b.Scalar("lr"), .loss_scale = scale}.Minimize(loss);

@@ -151,7 +151,7 @@ absl::StatusOr<sn::Graph> BuildGraph(const Options& o, const Data& data) {
   sn::Graph graph("resnet50", {.seed = o.seed, .precision = o.precision});
   graph.Function("train", sn::Mode::kTrain, [&](sn::Builder& b) {
     sn::Tensor y = b.Input("y", sn::I32, {o.batch});
-    sn::Tensor loss = sn::SoftmaxCrossEntropy(net(Images(b, o, data)), y, sn::Reduction::kMean);
+    sn::Tensor loss = sn::SoftmaxCrossEntropy(net(Images(b, o, data)), y);
     std::optional<optim::LossScale> scale;
     if (o.precision == sn::Precision::kF16) scale.emplace();
     optim::Momentum{.learning_rate = b.Scalar("lr"), .weight_decay = o.weight_decay, .loss_scale = scale}

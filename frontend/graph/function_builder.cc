@@ -221,6 +221,23 @@ Tensor Call::Fail(std::string_view message) {
   return {};
 }
 
+CompositeCall::CompositeCall(std::string_view name, Where where, std::vector<Tensor> operands)
+    : name_(name), call_(name, where, std::move(operands)) {
+  if (call_.ok()) scope_.emplace(&call_.graph(), where, call_.graph().ScopeOr(name));
+}
+
+Tensor CompositeCall::Fail(std::string_view message) {
+  scope_.reset();
+  return call_.Fail(message);
+}
+
+std::optional<int64_t> CompositeCall::Dim(int64_t dim, int64_t rank) {
+  scope_.reset();  // The call reports its own error.
+  const std::optional<int64_t> found = call_.Dim(dim, rank);
+  if (found) scope_.emplace(&call_.graph(), call_.where(), call_.graph().ScopeOr(name_));
+  return found;
+}
+
 bool Call::CheckShape(DType dtype, const Shape& shape) {
   const std::string fault = ShapeFault(dtype, shape);
   if (!fault.empty()) Fail(fault);

@@ -5,7 +5,7 @@
 //   graph.Function("train", sn::Mode::kTrain, [&](sn::Builder& b) {
 //     auto x = b.Input("x", sn::F32, {32, 784});
 //     auto y = b.Input("y", sn::I32, {32});
-//     auto loss = sn::SoftmaxCrossEntropy(net(x), y, sn::Reduction::kMean);
+//     auto loss = sn::SoftmaxCrossEntropy(net(x), y);
 //     optim::Sgd{.learning_rate = b.Scalar("lr")}.Minimize(loss);
 //     b.Output("loss", loss);
 //   });

@@ -247,6 +247,9 @@ Where GraphState::UserLine(Where where) const {
 }
 void GraphState::PushScope(Where where, std::string what) { scopes_.push_back({where, std::move(what)}); }
 void GraphState::PopScope() { scopes_.pop_back(); }
+std::string GraphState::ScopeOr(std::string_view name) const {
+  return scopes_.empty() ? std::string(name) : scopes_.back().what;
+}
 
 GraphState::Mark GraphState::Now() const {
   Mark mark{.variables = variables.size(),

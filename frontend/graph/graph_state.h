@@ -79,6 +79,8 @@ class GraphState {
   mlir::Location Locate(Where where, std::string_view what);
   void PushScope(Where where, std::string what);
   void PopScope();
+  // Returns the description of the innermost scope, or `name` if none is open.
+  std::string ScopeOr(std::string_view name) const;
   // Returns the program's line nearest to a call at `where`: this line, or if it is in Sinter's own sources,
   // that of the innermost open scope whose line is not.
   Where UserLine(Where where) const;
@@ -278,6 +280,28 @@ class LocationScope {
 
  private:
   GraphState* graph_;
+};
+
+// A call that is made of other calls. While it lives, what they build and their errors have its line, and its
+// name unless a module has given one.
+//
+//   CompositeCall call("Std", where, {x});
+//   if (!call.ok()) return {};
+//   if (x.rank() == 0) return call.Fail("needs a dimension");
+//   return Sqrt(Var(x));
+class CompositeCall {
+ public:
+  CompositeCall(std::string_view name, Where where, std::vector<Tensor> operands);
+  bool ok() const { return call_.ok(); }
+  // Keeps the error "name(operand types) message" and returns a tensor that is not ok.
+  Tensor Fail(std::string_view message);
+  // Same meaning as in Call.
+  std::optional<int64_t> Dim(int64_t dim, int64_t rank);
+
+ private:
+  std::string name_;
+  Call call_;
+  std::optional<LocationScope> scope_;
 };
 
 // Shields the ops built in the function during its lifetime from the device scopes around it. For library

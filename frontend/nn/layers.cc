@@ -153,6 +153,55 @@ class LayerNormLayer : public Layer {
   bool rms_;
 };
 
+class GroupNormLayer : public Layer {
+ public:
+  // No groups: one for each channel.
+  GroupNormLayer(std::optional<int64_t> groups, double epsilon) : groups_(groups), epsilon_(epsilon) {}
+  std::string Describe() const override {
+    return groups_ ? absl::StrCat("GroupNorm(", *groups_, ")") : "InstanceNorm";
+  }
+
+ protected:
+  Tensor Forward(const Tensor& x) override {
+    if (x.rank() < 2) return Fail(x, "takes a tensor of rank 2 or more, channels at dimension 1");
+    const int64_t channels = x.dim(1);
+    Tensor scale = MakeParameter(x, "scale", {channels}, Ones(), channels, channels), offset;
+    if (scale.ok()) offset = MakeParameter(x, "offset", {channels}, Zeros(), channels, channels);
+    return offset.ok() ? sinter::GroupNorm(x, groups_.value_or(channels), scale, offset, epsilon_) : Tensor();
+  }
+  std::string DescribeInputs(const Tensor& x) const override { return Channels(x); }
+
+ private:
+  std::optional<int64_t> groups_;
+  double epsilon_;
+};
+
+class PReluLayer : public Layer {
+ public:
+  explicit PReluLayer(const PReluOptions& options) : options_(options) {}
+  std::string Describe() const override { return "PRelu"; }
+
+ protected:
+  Tensor Forward(const Tensor& x) override {
+    if (!options_.per_channel) {
+      const Tensor slope = MakeParameter(x, "slope", {}, Constant(options_.initial), 1, 1);
+      return slope.ok() ? sinter::PRelu(x, slope) : Tensor();
+    }
+    if (x.rank() < 2) return Fail(x, "takes a tensor of rank 2 or more, channels at dimension 1");
+    const Tensor slope = MakeParameter(x, "slope", {x.dim(1)}, Constant(options_.initial), 1, 1);
+    if (!slope.ok()) return {};
+    Shape each(static_cast<size_t>(x.rank() - 1), 1);
+    each[0] = x.dim(1);
+    return sinter::PRelu(x, Reshape(slope, each));
+  }
+  std::string DescribeInputs(const Tensor& x) const override {
+    return options_.per_channel ? Channels(x) : x.ToString();
+  }
+
+ private:
+  PReluOptions options_;
+};
+
 class EmbeddingLayer : public Layer {
  public:
   EmbeddingLayer(int64_t count, int64_t width, const EmbeddingOptions& options)
@@ -316,6 +365,26 @@ Sigmoid::Sigmoid() : Module(FromFunction("Sigmoid", [](const Tensor& x) { return
 Tanh::Tanh() : Module(FromFunction("Tanh", [](const Tensor& x) { return sinter::Tanh(x); })) {}
 Softplus::Softplus()
     : Module(FromFunction("Softplus", [](const Tensor& x) { return sinter::Softplus(x); })) {}
+Relu6::Relu6() : Module(FromFunction("Relu6", [](const Tensor& x) { return sinter::Relu6(x); })) {}
+HardSigmoid::HardSigmoid()
+    : Module(FromFunction("HardSigmoid", [](const Tensor& x) { return sinter::HardSigmoid(x); })) {}
+HardSwish::HardSwish()
+    : Module(FromFunction("HardSwish", [](const Tensor& x) { return sinter::HardSwish(x); })) {}
+Selu::Selu() : Module(FromFunction("Selu", [](const Tensor& x) { return sinter::Selu(x); })) {}
+Mish::Mish() : Module(FromFunction("Mish", [](const Tensor& x) { return sinter::Mish(x); })) {}
+Softsign::Softsign()
+    : Module(FromFunction("Softsign", [](const Tensor& x) { return sinter::Softsign(x); })) {}
+Glu::Glu(int64_t dim) : Module(FromFunction("Glu", [=](const Tensor& x) { return sinter::Glu(x, dim); })) {}
+SwiGlu::SwiGlu(int64_t dim)
+    : Module(FromFunction("SwiGlu", [=](const Tensor& x) { return sinter::SwiGlu(x, dim); })) {}
+PRelu::PRelu(const PReluOptions& options) : Module(std::make_shared<PReluLayer>(options)) {}
+GroupNorm::GroupNorm(int64_t groups, double epsilon)
+    : Module(std::make_shared<GroupNormLayer>(groups, epsilon)) {}
+InstanceNorm::InstanceNorm(double epsilon)
+    : Module(std::make_shared<GroupNormLayer>(std::nullopt, epsilon)) {}
+LocalResponseNorm::LocalResponseNorm(int64_t size, const LocalResponseNormOptions& options)
+    : Module(FromFunction(absl::StrCat("LocalResponseNorm(", size, ")"),
+                          [=](const Tensor& x) { return sinter::LocalResponseNorm(x, size, options); })) {}
 Sequential::Sequential(std::initializer_list<Module> modules) : Sequential(std::vector<Module>(modules)) {}
 Sequential::Sequential(const std::vector<Module>& modules)
     : Module(std::make_shared<SequentialLayer>(modules)) {}

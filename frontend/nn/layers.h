@@ -87,6 +87,21 @@ class RmsNorm : public Module {
   explicit RmsNorm(double epsilon = 1e-5);
 };
 
+// Normalises groups of channels of each example, x [N, C, ...]. Parameters: scale and offset.
+class GroupNorm : public Module {
+ public:
+  explicit GroupNorm(int64_t groups, double epsilon = 1e-5);
+};
+// Normalises each channel of each example, x [N, C, ...]. Parameters: scale and offset.
+class InstanceNorm : public Module {
+ public:
+  explicit InstanceNorm(double epsilon = 1e-5);
+};
+class LocalResponseNorm : public Module {
+ public:
+  explicit LocalResponseNorm(int64_t size, const LocalResponseNormOptions& options = {});
+};
+
 struct EmbeddingOptions {
   DType dtype = DType::kF32;
   Initializer weight = Normal(1);
@@ -151,6 +166,47 @@ class Tanh : public Module {
 class Softplus : public Module {
  public:
   Softplus();
+};
+class Relu6 : public Module {
+ public:
+  Relu6();
+};
+class HardSigmoid : public Module {
+ public:
+  HardSigmoid();
+};
+class HardSwish : public Module {
+ public:
+  HardSwish();
+};
+class Selu : public Module {
+ public:
+  Selu();
+};
+class Mish : public Module {
+ public:
+  Mish();
+};
+class Softsign : public Module {
+ public:
+  Softsign();
+};
+class Glu : public Module {
+ public:
+  explicit Glu(int64_t dim = -1);
+};
+class SwiGlu : public Module {
+ public:
+  explicit SwiGlu(int64_t dim = -1);
+};
+// x where x > 0, else slope * x. Parameter: slope, one, or one a channel of x [N, C, ...].
+struct PReluOptions {
+  bool per_channel = false;
+  double initial = 0.25;
+};
+class PRelu : public Module {
+ public:
+  explicit PRelu(const PReluOptions& options = {});
 };
 
 // Applies its modules one after the other. Children are named "0", "1", ..., or by their Named().

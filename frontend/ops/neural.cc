@@ -1,4 +1,4 @@
-// Neural-network functions, losses and gradients of the builder.
+// Neural-network functions and gradients of the builder.
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -68,25 +68,6 @@ Tensor BuildAttention(Call& call, size_t inputs, int64_t queries, int64_t keys, 
                        .create<ir::AttentionOp>(call.loc(), result, stats, values, llvm::APFloat(scale),
                                                 options.causal, static_cast<ir::MathMode>(options.math))
                        .getResult());
-}
-
-ir::LossReduction Lower(Reduction reduction) { return static_cast<ir::LossReduction>(reduction); }
-
-template <typename Op, typename... Attributes>
-Tensor Loss(std::string_view name, const Tensor& x, const Tensor& target, Reduction reduction, Where where,
-            Attributes... attributes) {
-  Call call(name, where, {x, target});
-  if (!call.ok()) return {};
-  if (!IsFloat(x.dtype()) || x.dtype() != target.dtype())
-    return call.Fail("takes floats of one element type");
-  if (x.shape() != target.shape())
-    return call.Fail("takes a target of the same shape; losses do not broadcast");
-  auto type = call.type(x.dtype(), reduction == Reduction::kNone ? x.shape() : Shape{});
-  return call.Done(
-      call.b()
-          .builder()
-          .create<Op>(call.loc(), type, call.value(0), call.value(1), Lower(reduction), attributes...)
-          .getResult());
 }
 
 }  // namespace
@@ -159,6 +140,71 @@ Tensor BatchNormInference(const Tensor& x, const Tensor& scale, const Tensor& of
                        .getResult());
 }
 
+Tensor GroupNorm(const Tensor& x, int64_t groups, const Tensor& scale, const Tensor& offset, double epsilon,
+                 Where where) {
+  CompositeCall call("GroupNorm", where, {x, scale, offset});
+  if (!call.ok()) return {};
+  if (!IsFloat(x.dtype()) || x.rank() < 2) {
+    return call.Fail("takes floats of rank 2 or more, channels at dimension 1; Cast(x, F32) first");
+  }
+  const int64_t channels = x.dim(1);
+  if (groups < 1 || channels % groups != 0) {
+    return call.Fail(absl::StrCat("has ", groups, " groups, which must divide the ", channels, " channels"));
+  }
+  for (const Tensor& v : {scale, offset}) {
+    if (v.dtype() != x.dtype() || v.shape() != Shape{channels}) {
+      return call.Fail(absl::StrCat("needs parameters of type ", TypeString(x.dtype(), {channels})));
+    }
+  }
+  if (std::string wrong = WrongEpsilon(epsilon); !wrong.empty()) return call.Fail(wrong);
+  if (x.size() == 0) return x;
+  // The statistics in f32: bf16 and f16 would lose them in large groups.
+  const DType in = x.dtype() == DType::kF64 ? DType::kF64 : DType::kF32;
+  const Tensor parts = Reshape(Cast(x, in), {x.dim(0), groups, -1});
+  const Tensor centred = parts - Mean(parts, {2}, {.keep_dims = true});
+  const Tensor variance = Mean(Square(centred), {2}, {.keep_dims = true});
+  const Tensor normal = Reshape(centred * Rsqrt(variance + epsilon), x.shape());
+  Shape each(static_cast<size_t>(x.rank() - 1), 1);
+  each[0] = channels;
+  return Cast(normal * Reshape(Cast(scale, in), each) + Reshape(Cast(offset, in), each), x.dtype());
+}
+
+Tensor LocalResponseNorm(const Tensor& x, int64_t size, LocalResponseNormOptions options, Where where) {
+  CompositeCall call("LocalResponseNorm", where, {x});
+  if (!call.ok()) return {};
+  if (!IsFloat(x.dtype()) || x.rank() < 2) {
+    return call.Fail("takes floats of rank 2 or more, channels at dimension 1; Cast(x, F32) first");
+  }
+  if (size < 1) return call.Fail("needs a size of at least 1 channel");
+  Shape low(static_cast<size_t>(x.rank()), 0), high = low;
+  low[1] = size / 2;
+  high[1] = (size - 1) / 2;
+  // Differences of running sums give the sums of all windows, but lose digits. The windows are few.
+  const Tensor squares = Pad(Square(x), low, high);
+  Tensor sums;
+  for (int64_t i = 0; i < size; ++i) {
+    const Tensor window = SliceDim(squares, 1, i, i + x.dim(1));
+    sums = i == 0 ? window : sums + window;
+  }
+  return x / Pow(sums * (options.alpha / static_cast<double>(size)) + options.k, options.beta);
+}
+
+Tensor Normalize(const Tensor& x, int64_t dim, double epsilon, Where where) {
+  CompositeCall call("Normalize", where, {x});
+  if (!call.ok()) return {};
+  if (!IsFloat(x.dtype())) return call.Fail(kFloats);
+  if (std::string wrong = WrongEpsilon(epsilon); !wrong.empty()) return call.Fail(wrong);
+  return x / Maximum(Norm(x, {dim}, {.keep_dims = true}), epsilon);
+}
+
+Tensor CosineSimilarity(const Tensor& x, const Tensor& y, int64_t dim, double epsilon, Where where) {
+  CompositeCall call("CosineSimilarity", where, {x, y});
+  if (!call.ok()) return {};
+  if (!IsFloat(x.dtype()) || x.dtype() != y.dtype()) return call.Fail("takes floats of one element type");
+  if (std::string wrong = WrongEpsilon(epsilon); !wrong.empty()) return call.Fail(wrong);
+  return Sum(x * y, {dim}) / (Maximum(Norm(x, {dim}), epsilon) * Maximum(Norm(y, {dim}), epsilon));
+}
+
 Tensor Dropout(const Tensor& x, double probability, Where where) {
   Call call("Dropout", where, {x});
   if (!call.ok()) return {};
@@ -204,52 +250,6 @@ Tensor Attention(const Tensor& qkv, const AttentionOptions& options, Where where
   }
   return BuildAttention(call, 1, qkv.dim(1), qkv.dim(1), {qkv.dim(0), qkv.dim(1), qkv.dim(3), qkv.dim(4)},
                         options);
-}
-
-Tensor SoftmaxCrossEntropy(const Tensor& logits, const Tensor& labels, Reduction reduction,
-                           std::optional<int64_t> ignore_label, Where where) {
-  Call call("SoftmaxCrossEntropy", where, {logits, labels});
-  if (!call.ok()) return {};
-  if (!IsFloat(logits.dtype())) return call.Fail("takes float logits; Cast(logits, F32) first");
-  if (labels.dtype() != DType::kI32 && labels.dtype() != DType::kI64) {
-    return call.Fail("takes i32 or i64 labels; Cast(labels, I32) first");
-  }
-  if (ignore_label && !CheckLiteral(call, *ignore_label, labels.dtype())) return {};
-  if (ignore_label && !Number(*ignore_label).real_is_exact())
-    return call.Fail(
-        absl::StrCat("ignores the label ", *ignore_label, ", which is no double; choose a smaller number"));
-  Shape examples = logits.shape();
-  if (examples.empty()) return call.Fail("takes logits of rank 1 or more");
-  examples.pop_back();
-  if (labels.shape() != examples) {
-    return call.Fail(absl::StrCat("needs labels of type ", TypeString(labels.dtype(), examples),
-                                  ": the logits' shape without the classes"));
-  }
-  mlir::OpBuilder& builder = call.b().builder();
-  auto type = call.type(logits.dtype(), reduction == Reduction::kNone ? examples : Shape{});
-  auto ignore = ignore_label ? builder.getI64IntegerAttr(*ignore_label) : mlir::IntegerAttr();
-  auto kind = ir::LossReductionAttr::get(builder.getContext(), Lower(reduction));
-  return call.Done(
-      builder.create<ir::SoftmaxCrossEntropyOp>(call.loc(), type, call.value(0), call.value(1), kind, ignore)
-          .getResult());
-}
-
-Tensor MseLoss(const Tensor& x, const Tensor& target, Reduction reduction, Where where) {
-  return Loss<ir::MseLossOp>("MseLoss", x, target, reduction, where);
-}
-Tensor L1Loss(const Tensor& x, const Tensor& target, Reduction reduction, Where where) {
-  return Loss<ir::L1LossOp>("L1Loss", x, target, reduction, where);
-}
-Tensor HuberLoss(const Tensor& x, const Tensor& target, double delta, Reduction reduction, Where where) {
-  Call call("HuberLoss", where, {x, target});
-  if (!call.ok()) return {};
-  if (std::string wrong = OutOfBounds("a delta", delta, {.above = 0}); !wrong.empty())
-    return call.Fail(wrong);
-  if (IsFloat(x.dtype()) && !CheckLiteral(call, delta, x.dtype())) return {};
-  return Loss<ir::HuberLossOp>("HuberLoss", x, target, reduction, where, llvm::APFloat(delta));
-}
-Tensor BceWithLogitsLoss(const Tensor& x, const Tensor& target, Reduction reduction, Where where) {
-  return Loss<ir::BceWithLogitsLossOp>("BceWithLogitsLoss", x, target, reduction, where);
 }
 
 namespace {

@@ -15,8 +15,10 @@
 #include <vector>
 
 #include "sinter/frontend/graph/tensor.h"
-#include "sinter/frontend/ops/indexing.h"   // IWYU pragma: export
-#include "sinter/frontend/ops/pointwise.h"  // IWYU pragma: export
+#include "sinter/frontend/ops/activations.h"  // IWYU pragma: export
+#include "sinter/frontend/ops/indexing.h"     // IWYU pragma: export
+#include "sinter/frontend/ops/losses.h"       // IWYU pragma: export
+#include "sinter/frontend/ops/pointwise.h"    // IWYU pragma: export
 
 namespace sinter {
 
@@ -125,6 +127,16 @@ Tensor LogSumExp(const Tensor& x, const Shape& dims = {}, ReduceOptions options 
                  Where where = Where::current());
 Tensor Norm(const Tensor& x, const Shape& dims = {}, ReduceOptions options = {},
             Where where = Where::current());
+// The variance: the mean of the squared distances from the mean, times n / (n - correction) for n elements.
+// A correction of 1 makes that of a sample unbiased. Std is its root.
+struct VarianceOptions {
+  int64_t correction = 0;
+  bool keep_dims = false;
+};
+Tensor Var(const Tensor& x, const Shape& dims = {}, VarianceOptions options = {},
+           Where where = Where::current());
+Tensor Std(const Tensor& x, const Shape& dims = {}, VarianceOptions options = {},
+           Where where = Where::current());
 Tensor ArgMax(const Tensor& x, int64_t dim, DType dtype = DType::kI32, Where where = Where::current());
 Tensor ArgMin(const Tensor& x, int64_t dim, DType dtype = DType::kI32, Where where = Where::current());
 // The k largest elements along the last dimension, the largest first, and their positions (i32). Takes
@@ -183,6 +195,24 @@ Tensor LogSoftmax(const Tensor& x, int64_t dim = -1, Where where = Where::curren
 Tensor LayerNorm(const Tensor& x, const Tensor& scale, const Tensor& offset, double epsilon = 1e-5,
                  Where where = Where::current());
 Tensor RmsNorm(const Tensor& x, const Tensor& scale, double epsilon = 1e-5, Where where = Where::current());
+// Normalises groups of channels of each example, x [N, C, ...], with a scale and an offset [C] (Wu and He,
+// "Group Normalization", arXiv 1803.08494). One group is a layer norm of the whole example, C groups an
+// instance norm.
+Tensor GroupNorm(const Tensor& x, int64_t groups, const Tensor& scale, const Tensor& offset,
+                 double epsilon = 1e-5, Where where = Where::current());
+// Divides each channel by (k + alpha / size * the sum of squares of `size` channels around it) to the power
+// beta (Krizhevsky et al., "ImageNet Classification with Deep Convolutional Neural Networks", 2012). Channels
+// are dimension 1.
+struct LocalResponseNormOptions {
+  double alpha = 1e-4, beta = 0.75, k = 1;
+};
+Tensor LocalResponseNorm(const Tensor& x, int64_t size, LocalResponseNormOptions options = {},
+                         Where where = Where::current());
+// x divided by its norm along `dim`, or by epsilon if that is larger.
+Tensor Normalize(const Tensor& x, int64_t dim = -1, double epsilon = 1e-12, Where where = Where::current());
+// The cosine of the angle between x and y along `dim`; norms below epsilon count as epsilon.
+Tensor CosineSimilarity(const Tensor& x, const Tensor& y, int64_t dim = -1, double epsilon = 1e-8,
+                        Where where = Where::current());
 // Channels are dimension `dim`. The mean and the (biased) variance are over all other dimensions.
 struct BatchNormResult {
   Tensor result, mean, variance;
@@ -209,23 +239,6 @@ Tensor Attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
 // The same for qkv [B, T, 3, H, D], which holds q, k and v: the reshaped result of one projection to 3 * H *
 // D.
 Tensor Attention(const Tensor& qkv, const AttentionOptions& options = {}, Where where = Where::current());
-
-// Losses. kNone returns a value for each example (or element); kSum and kMean return a rank-0 tensor.
-enum class Reduction { kNone, kSum, kMean };
-// Logits are [..., classes], labels are integers [...]. Examples with `ignore_label` count neither in the sum
-// nor in the mean. For any other label outside of the classes the loss, and with it the sum or mean, is NaN.
-// CompileOptions::check_indices makes such a label an error.
-Tensor SoftmaxCrossEntropy(const Tensor& logits, const Tensor& labels, Reduction reduction = Reduction::kMean,
-                           std::optional<int64_t> ignore_label = std::nullopt,
-                           Where where = Where::current());
-Tensor MseLoss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::kMean,
-               Where where = Where::current());
-Tensor L1Loss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::kMean,
-              Where where = Where::current());
-Tensor HuberLoss(const Tensor& x, const Tensor& target, double delta = 1.0,
-                 Reduction reduction = Reduction::kMean, Where where = Where::current());
-Tensor BceWithLogitsLoss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::kMean,
-                         Where where = Where::current());
 
 struct GradientsOptions {
   // Returns zeros for a value that the loss does not depend on, or depends on only through ops without a

@@ -145,4 +145,27 @@ Tensor CumSum(const Tensor& x, int64_t dim, bool reverse, Where where) {
                        .getResult());
 }
 
+Tensor Var(const Tensor& x, const Shape& dims, VarianceOptions options, Where where) {
+  CompositeCall call("Var", where, {x});
+  if (!call.ok()) return {};
+  if (!IsFloat(x.dtype())) return call.Fail("takes floats; Cast(x, F32) first");
+  const Tensor mean = Mean(x, dims, {.keep_dims = true});
+  if (!mean.ok()) return {};
+  const int64_t count = mean.size() == 0 ? 0 : x.size() / mean.size();
+  if (options.correction < 0 || (options.correction > 0 && options.correction >= count)) {
+    return call.Fail(absl::StrCat("has a correction of ", options.correction,
+                                  ", which must be at least 0 and below the ", count,
+                                  " elements of a variance"));
+  }
+  const Tensor variance = Mean(Square(x - mean), dims, {.keep_dims = options.keep_dims});
+  const double n = static_cast<double>(count), others = static_cast<double>(count - options.correction);
+  return options.correction == 0 ? variance : variance * (n / others);
+}
+
+Tensor Std(const Tensor& x, const Shape& dims, VarianceOptions options, Where where) {
+  CompositeCall call("Std", where, {x});
+  if (!call.ok()) return {};
+  return Sqrt(Var(x, dims, options));
+}
+
 }  // namespace sinter

@@ -46,7 +46,7 @@ Graph Loss(Precision precision, Reduction reduction, std::optional<int64_t> igno
     Tensor x = b.Input("x", F32, {kRows, kWidth}), w = b.Input("w", F32, {kClasses, kWidth});
     Tensor bias = b.Input("bias", F32, {kClasses}), y = b.Input("y", I32, {kRows});
     Tensor logits = MatMul(x, w, {.transpose_b = true}) + bias;
-    Tensor loss = SoftmaxCrossEntropy(logits, y, reduction, ignored);
+    Tensor loss = SoftmaxCrossEntropy(logits, y, {.reduction = reduction, .ignore_label = ignored});
     b.Output("loss", loss);
     std::vector<Tensor> gradients = Gradients(reduction == Reduction::kNone ? Sum(loss) : loss, {x, w, bias});
     b.Output("dx", gradients[0]);

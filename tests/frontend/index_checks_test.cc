@@ -37,7 +37,7 @@ Graph EveryOp(std::map<std::string, uint32_t>* lines = nullptr) {
     Tensor along = TakeAlong(b.Read(table), ExpandDims(SliceDim(at("along", __LINE__), 0, 0, 5), 1), 1);
     Tensor hot = OneHot(at("hot", __LINE__), 4);
     Tensor counts = ScatterAdd(b.Zeros(F32, {7}), at("scatter", __LINE__), b.Ones(F32, {kTableRows}), 0);
-    Tensor loss = SoftmaxCrossEntropy(rows * 2.0, at("labels", __LINE__), Reduction::kMean, -1);
+    Tensor loss = SoftmaxCrossEntropy(rows * 2.0, at("labels", __LINE__), {.ignore_label = -1});
     optim::Sgd{.learning_rate = 0.1}.MinimizeOver(loss, {table});
     b.Output("loss", loss + Sum(hot) + Sum(along));
     b.Output("counts", counts);

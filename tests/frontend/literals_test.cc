@@ -48,7 +48,7 @@ std::vector<ErrorCase> NumberCases() {
       In("LargeUniform", [](Builder& b) { b.RandomUniform(F16, {2}, 0, 1e9); }, {"type f16"}),
       In("IotaBytes", [](Builder& b) { b.Iota(I8, {300}); }, {"299 is not a number of type i8"}),
       In("IgnoredLabel",
-         [](Builder& b) { SoftmaxCrossEntropy(X(b), X(b, {2}, I32), Reduction::kMean, int64_t{1} << 40); },
+         [](Builder& b) { SoftmaxCrossEntropy(X(b), X(b, {2}, I32), {.ignore_label = int64_t{1} << 40}); },
          {"1099511627776 is not a number of type i32"}),
       In("NoTensor", [](Builder&) { Pow(Operand(2.0), Operand(3.0)); }, {"Pow is given no tensor"}),
       {"InitialFraction",

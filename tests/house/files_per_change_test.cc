@@ -75,7 +75,7 @@ struct Addition {
 
 // Other ops of these kinds have users, such as layers, gradients and fused activations, which name them too.
 const Addition kAdditions[] = {
-    {"a pointwise op", 2, {"log_sigmoid", "LogSigmoid", "LogSigmoidOp"}},
+    {"a pointwise op", 2, {"atanh", "Atanh", "AtanhOp"}},
     {"a pointwise op", 2, {"reciprocal", "Reciprocal", "ReciprocalOp"}},
     {"a library op", 12, {"top_k", "TopK", "TopKOp", "TopKKernel", "AddTopKKernels", "catalog_top_k"}},
     {"a collective, and the pass that uses it", 8, {"ring_shift", "RingShift", "RingShiftOp"}},

@@ -60,7 +60,7 @@ struct Model {
 
   Tensor LossOf(Builder& b, const Tensor& x, const Tensor& y) const {
     if (loss) return loss(b, x, y);
-    return SoftmaxCrossEntropy(logits(b, x), Flatten(y, 0), Reduction::kMean, kNoLabel);
+    return SoftmaxCrossEntropy(logits(b, x), Flatten(y, 0), {.ignore_label = kNoLabel});
   }
 };
 
