@@ -17,6 +17,7 @@ set(SINTER_PUBLIC_HEADERS
   frontend/ops/activations.h
   frontend/ops/collectives.h
   frontend/ops/elementwise_kernel.h
+  frontend/ops/images.h
   frontend/ops/indexing.h
   frontend/ops/losses.h
   frontend/ops/ops.h

@@ -23,6 +23,7 @@
 #include "sinter/frontend/graph/tensor.h"
 #include "sinter/frontend/graph/variable_filter.h"
 #include "sinter/frontend/nn/attention.h"
+#include "sinter/frontend/nn/image_layers.h"
 #include "sinter/frontend/nn/initializer.h"
 #include "sinter/frontend/nn/layers.h"
 #include "sinter/frontend/nn/module.h"

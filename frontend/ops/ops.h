@@ -9,13 +9,13 @@
 #ifndef SINTER_FRONTEND_OPS_OPS_H_
 #define SINTER_FRONTEND_OPS_OPS_H_
 
-#include <array>
 #include <optional>
 #include <string_view>
 #include <vector>
 
 #include "sinter/frontend/graph/tensor.h"
 #include "sinter/frontend/ops/activations.h"  // IWYU pragma: export
+#include "sinter/frontend/ops/images.h"       // IWYU pragma: export
 #include "sinter/frontend/ops/indexing.h"     // IWYU pragma: export
 #include "sinter/frontend/ops/losses.h"       // IWYU pragma: export
 #include "sinter/frontend/ops/pointwise.h"    // IWYU pragma: export
@@ -149,7 +149,6 @@ TopKResult TopK(const Tensor& x, int64_t k, Where where = Where::current());
 Tensor CumSum(const Tensor& x, int64_t dim, bool reverse = false, Where where = Where::current());
 
 // [..., m, k] times [..., k, n]; leading dimensions broadcast. `math` is the arithmetic of f32 matmuls.
-enum class MathMode { kIeee, kTf32, kBf16x3 };
 struct MatMulOptions {
   bool transpose_a = false;
   bool transpose_b = false;
@@ -168,26 +167,6 @@ struct EinsumOptions {
 };
 Tensor Einsum(std::string_view equation, const std::vector<Tensor>& xs, EinsumOptions options = {},
               Where where = Where::current());
-
-// Images are [N, C, H, W], weights [C_out, C_in / groups, kh, kw]. Padding is top, bottom, left, right.
-struct Conv2dOptions {
-  std::array<int64_t, 2> strides = {1, 1};
-  std::array<int64_t, 4> padding = {0, 0, 0, 0};
-  std::array<int64_t, 2> dilations = {1, 1};
-  int64_t groups = 1;
-  MathMode math = MathMode::kIeee;
-};
-Tensor Conv2d(const Tensor& x, const Tensor& weights, const Conv2dOptions& options = {},
-              Where where = Where::current());
-// Windows that do not fit into the image are dropped. Strides of 0 mean the window's size.
-struct Pool2dOptions {
-  std::array<int64_t, 2> strides = {0, 0};
-  std::array<int64_t, 4> padding = {0, 0, 0, 0};
-};
-Tensor MaxPool2d(const Tensor& x, std::array<int64_t, 2> window, const Pool2dOptions& options = {},
-                 Where where = Where::current());
-Tensor AvgPool2d(const Tensor& x, std::array<int64_t, 2> window, const Pool2dOptions& options = {},
-                 Where where = Where::current());
 
 // Neural-network functions.
 Tensor Softmax(const Tensor& x, int64_t dim = -1, Where where = Where::current());

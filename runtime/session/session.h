@@ -186,6 +186,8 @@ class BoundFunction {
   // no run follows. NotFound for an unknown input; InvalidArgument for a wrong type or shape. A failed call
   // keeps the previous value.
   absl::Status SetInput(std::string_view name, const HostTensor& tensor);
+  // A tensor that nothing else holds would be gone before the run.
+  absl::Status SetInput(std::string_view name, HostTensor&& tensor) = delete;
   // For rank-0 inputs. InvalidArgument if the element type cannot hold the number.
   absl::Status SetScalar(std::string_view name, Number value);
   absl::Status Set(const Argument& argument);

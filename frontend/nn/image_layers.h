@@ -1,0 +1,77 @@
+// More layers of images [N, C, H, W] and signals [N, C, L]. Conv2d and its pools are in layers.h.
+//
+//   nn::Sequential up{nn::ConvTranspose2d(64, 2, {.strides = {2, 2}}), nn::Relu(), nn::Upsample(2)};
+#ifndef SINTER_FRONTEND_NN_IMAGE_LAYERS_H_
+#define SINTER_FRONTEND_NN_IMAGE_LAYERS_H_
+
+#include "sinter/frontend/nn/layers.h"
+
+namespace sinter::nn {
+
+struct ConvTransposeOptions {
+  std::array<int64_t, 2> strides = {1, 1};
+  std::array<int64_t, 4> padding = {0, 0, 0, 0};   // Top, bottom, left, right.
+  std::array<int64_t, 2> output_padding = {0, 0};  // Below the stride.
+  std::array<int64_t, 2> dilations = {1, 1};
+  int64_t groups = 1;
+  bool bias = true;
+  Initializer weight = LeCunNormal();
+  Initializer bias_init = Zeros();
+  MathMode math = MathMode::kIeee;
+};
+// The transposed convolution, which enlarges images (ops/images.h). Parameters: weight [in, out / groups,
+// kh, kw] and bias [out].
+class ConvTranspose2d : public Module {
+ public:
+  ConvTranspose2d(int64_t out_channels, int64_t kernel, const ConvTransposeOptions& options = {});
+  ConvTranspose2d(int64_t out_channels, std::array<int64_t, 2> kernel,
+                  const ConvTransposeOptions& options = {});
+};
+
+struct SignalConvOptions {
+  int64_t stride = 1;
+  std::array<int64_t, 2> padding = {0, 0};  // In front and behind.
+  int64_t output_padding = 0;               // Rows behind a transposed convolution; 0 otherwise.
+  int64_t dilation = 1;
+  int64_t groups = 1;
+  bool bias = true;
+  Initializer weight = LeCunNormal();
+  Initializer bias_init = Zeros();
+  MathMode math = MathMode::kIeee;
+};
+// Maps signals [N, in, L] to [N, out, L']. Parameters: weight [out, in / groups, k] and bias [out].
+class Conv1d : public Module {
+ public:
+  Conv1d(int64_t out_channels, int64_t kernel, const SignalConvOptions& options = {});
+};
+// The transposed convolution of signals. Parameters: weight [in, out / groups, k] and bias [out].
+class ConvTranspose1d : public Module {
+ public:
+  ConvTranspose1d(int64_t out_channels, int64_t kernel, const SignalConvOptions& options = {});
+};
+
+// Pools to images of this size (ops/images.h).
+class AdaptiveAvgPool : public Module {
+ public:
+  explicit AdaptiveAvgPool(std::array<int64_t, 2> size);
+};
+class AdaptiveMaxPool : public Module {
+ public:
+  explicit AdaptiveMaxPool(std::array<int64_t, 2> size);
+};
+
+// Resizes images to `factor` times their height and width.
+class Upsample : public Module {
+ public:
+  explicit Upsample(int64_t factor,
+                    const ResizeOptions& options = {.interpolation = Interpolation::kNearest});
+};
+
+class PixelShuffle : public Module {
+ public:
+  explicit PixelShuffle(int64_t factor);
+};
+
+}  // namespace sinter::nn
+
+#endif  // SINTER_FRONTEND_NN_IMAGE_LAYERS_H_
