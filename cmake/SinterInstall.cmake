@@ -77,7 +77,7 @@ endif()
 # The public headers, and the short paths to them.
 set(_include ${CMAKE_INSTALL_INCLUDEDIR}/sinter)
 install(DIRECTORY ${SINTER_FORWARDS}/sinter DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-foreach(header IN LISTS SINTER_PUBLIC_HEADERS ITEMS frontend/sinter.h runtime/runtime.h frontend/optim/optimizer.h frontend/optim/rate_schedule.h)
+foreach(header IN LISTS SINTER_PUBLIC_HEADERS ITEMS frontend/sinter.h runtime/runtime.h frontend/optim/adaptive_rules.h frontend/optim/optimizer.h frontend/optim/rate_schedule.h)
   get_filename_component(folder ${header} DIRECTORY)
   install(FILES ${CMAKE_SOURCE_DIR}/${header} DESTINATION ${_include}/${folder})
 endforeach()

@@ -30,6 +30,7 @@
 #include "sinter/frontend/ops/collectives.h"
 #include "sinter/frontend/ops/elementwise_kernel.h"
 #include "sinter/frontend/ops/ops.h"
+#include "sinter/frontend/optim/adaptive_rules.h"
 #include "sinter/frontend/optim/optimizer.h"
 #include "sinter/frontend/optim/rate_schedule.h"
 #include "sinter/runtime/runtime.h"

@@ -297,4 +297,24 @@ void ApplyAccumulated(const Method& method, Builder& b, Where where) {
   Step(call, u, parameters, std::move(gradients), scaling, method);
 }
 
+namespace {
+
+Candidates CandidatesOf(const std::vector<Variable>* parameters) {
+  return parameters == nullptr ? std::nullopt : Candidates(*parameters);
+}
+
+}  // namespace
+
+void MinimizeBy(const MethodPtr& method, const Tensor& loss, const std::vector<Variable>* parameters,
+                Where where) {
+  Minimize(*method, loss, CandidatesOf(parameters), where);
+}
+void AccumulateBy(const MethodPtr& method, const Tensor& loss, const std::vector<Variable>* parameters,
+                  Where where) {
+  Accumulate(*method, loss, CandidatesOf(parameters), where);
+}
+void ApplyAccumulatedBy(const MethodPtr& method, Builder& b, Where where) {
+  ApplyAccumulated(*method, b, where);
+}
+
 }  // namespace sinter::optim

@@ -2,6 +2,8 @@
 //
 //   optim::AdamW{.learning_rate = b.Scalar("lr"), .weight_decay = 0.1, .clip_norm = 1.0}.Minimize(loss);
 //
+// adaptive_rules.h has more rules, which are used alike.
+//
 // A learning rate is a number, fixed at compilation, or a rank-0 f32 tensor, such as an input. With an input,
 // a schedule (schedule.h) needs no recompilation. Updates are elementwise and become one fused kernel over
 // all parameters. Parameters of bf16 or f16 are updated in f32 and rounded. An option out of its bounds is an
@@ -51,6 +53,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -77,6 +80,20 @@ struct LossScale {
   int64_t double_after = 2000;
 };
 
+// The parts of every rule's calls. Each rule has a MethodOf, defined in its source.
+struct Method;
+using MethodPtr = std::shared_ptr<const Method>;
+// `parameters` null: those that the function has read and the loss depends on.
+void MinimizeBy(const MethodPtr& method, const Tensor& loss, const std::vector<Variable>* parameters,
+                Where where);
+void AccumulateBy(const MethodPtr& method, const Tensor& loss, const std::vector<Variable>* parameters,
+                  Where where);
+void ApplyAccumulatedBy(const MethodPtr& method, Builder& b, Where where);
+MethodPtr MethodOf(const struct Sgd& o);
+MethodPtr MethodOf(const struct Momentum& o);
+MethodPtr MethodOf(const struct Adam& o);
+MethodPtr MethodOf(const struct AdamW& o);
+
 // Bounds of the options below: learning rates, weight decays, clip_norm and epsilon are at least 0; momentum,
 // beta1 and beta2 are at least 0 and below 1.
 
@@ -96,13 +113,23 @@ struct Sgd {
   std::optional<LossScale> loss_scale = std::nullopt;
   std::string name = {};
   std::vector<Group> groups = {};
-  void Minimize(const Tensor& loss, Where where = Where::current()) const;
+  void Minimize(const Tensor& loss, Where where = Where::current()) const {
+    MinimizeBy(MethodOf(*this), loss, nullptr, where);
+  }
   void MinimizeOver(const Tensor& loss, const std::vector<Variable>& parameters,
-                    Where where = Where::current()) const;
-  void Accumulate(const Tensor& loss, Where where = Where::current()) const;
+                    Where where = Where::current()) const {
+    MinimizeBy(MethodOf(*this), loss, &parameters, where);
+  }
+  void Accumulate(const Tensor& loss, Where where = Where::current()) const {
+    AccumulateBy(MethodOf(*this), loss, nullptr, where);
+  }
   void AccumulateOver(const Tensor& loss, const std::vector<Variable>& parameters,
-                      Where where = Where::current()) const;
-  void ApplyAccumulated(Builder& b, Where where = Where::current()) const;
+                      Where where = Where::current()) const {
+    AccumulateBy(MethodOf(*this), loss, &parameters, where);
+  }
+  void ApplyAccumulated(Builder& b, Where where = Where::current()) const {
+    ApplyAccumulatedBy(MethodOf(*this), b, where);
+  }
 };
 
 // v = momentum * v + g + weight_decay * p;  p -= lr * v (Polyak, 1964). With nesterov: p -= lr * (g' +
@@ -122,13 +149,23 @@ struct Momentum {
   std::optional<LossScale> loss_scale = std::nullopt;
   std::string name = {};
   std::vector<Group> groups = {};
-  void Minimize(const Tensor& loss, Where where = Where::current()) const;
+  void Minimize(const Tensor& loss, Where where = Where::current()) const {
+    MinimizeBy(MethodOf(*this), loss, nullptr, where);
+  }
   void MinimizeOver(const Tensor& loss, const std::vector<Variable>& parameters,
-                    Where where = Where::current()) const;
-  void Accumulate(const Tensor& loss, Where where = Where::current()) const;
+                    Where where = Where::current()) const {
+    MinimizeBy(MethodOf(*this), loss, &parameters, where);
+  }
+  void Accumulate(const Tensor& loss, Where where = Where::current()) const {
+    AccumulateBy(MethodOf(*this), loss, nullptr, where);
+  }
   void AccumulateOver(const Tensor& loss, const std::vector<Variable>& parameters,
-                      Where where = Where::current()) const;
-  void ApplyAccumulated(Builder& b, Where where = Where::current()) const;
+                      Where where = Where::current()) const {
+    AccumulateBy(MethodOf(*this), loss, &parameters, where);
+  }
+  void ApplyAccumulated(Builder& b, Where where = Where::current()) const {
+    ApplyAccumulatedBy(MethodOf(*this), b, where);
+  }
 };
 
 // Kingma and Ba, "Adam" (arXiv 1412.6980), algorithm 1. Adds weight_decay * p to the gradient.
@@ -142,18 +179,29 @@ struct Adam {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
+  bool amsgrad = false;  // Divides by the root of the largest v so far (Reddi et al., arXiv 1904.09237).
   double weight_decay = 0;
   double clip_norm = 0;
   std::optional<LossScale> loss_scale = std::nullopt;
   std::string name = {};
   std::vector<Group> groups = {};
-  void Minimize(const Tensor& loss, Where where = Where::current()) const;
+  void Minimize(const Tensor& loss, Where where = Where::current()) const {
+    MinimizeBy(MethodOf(*this), loss, nullptr, where);
+  }
   void MinimizeOver(const Tensor& loss, const std::vector<Variable>& parameters,
-                    Where where = Where::current()) const;
-  void Accumulate(const Tensor& loss, Where where = Where::current()) const;
+                    Where where = Where::current()) const {
+    MinimizeBy(MethodOf(*this), loss, &parameters, where);
+  }
+  void Accumulate(const Tensor& loss, Where where = Where::current()) const {
+    AccumulateBy(MethodOf(*this), loss, nullptr, where);
+  }
   void AccumulateOver(const Tensor& loss, const std::vector<Variable>& parameters,
-                      Where where = Where::current()) const;
-  void ApplyAccumulated(Builder& b, Where where = Where::current()) const;
+                      Where where = Where::current()) const {
+    AccumulateBy(MethodOf(*this), loss, &parameters, where);
+  }
+  void ApplyAccumulated(Builder& b, Where where = Where::current()) const {
+    ApplyAccumulatedBy(MethodOf(*this), b, where);
+  }
 };
 
 // Adam with decoupled weight decay: also p -= lr * weight_decay * p (Loshchilov and Hutter, "Decoupled Weight
@@ -168,18 +216,29 @@ struct AdamW {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
+  bool amsgrad = false;  // Divides by the root of the largest v so far (Reddi et al., arXiv 1904.09237).
   double weight_decay = 0.01;
   double clip_norm = 0;
   std::optional<LossScale> loss_scale = std::nullopt;
   std::string name = {};
   std::vector<Group> groups = {};
-  void Minimize(const Tensor& loss, Where where = Where::current()) const;
+  void Minimize(const Tensor& loss, Where where = Where::current()) const {
+    MinimizeBy(MethodOf(*this), loss, nullptr, where);
+  }
   void MinimizeOver(const Tensor& loss, const std::vector<Variable>& parameters,
-                    Where where = Where::current()) const;
-  void Accumulate(const Tensor& loss, Where where = Where::current()) const;
+                    Where where = Where::current()) const {
+    MinimizeBy(MethodOf(*this), loss, &parameters, where);
+  }
+  void Accumulate(const Tensor& loss, Where where = Where::current()) const {
+    AccumulateBy(MethodOf(*this), loss, nullptr, where);
+  }
   void AccumulateOver(const Tensor& loss, const std::vector<Variable>& parameters,
-                      Where where = Where::current()) const;
-  void ApplyAccumulated(Builder& b, Where where = Where::current()) const;
+                      Where where = Where::current()) const {
+    AccumulateBy(MethodOf(*this), loss, &parameters, where);
+  }
+  void ApplyAccumulated(Builder& b, Where where = Where::current()) const {
+    ApplyAccumulatedBy(MethodOf(*this), b, where);
+  }
 };
 
 }  // namespace sinter::optim

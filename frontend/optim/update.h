@@ -40,6 +40,8 @@ class Update {
   Variable State(const std::string& name, DType dtype, const Shape& shape, double initial);
   // 1 - beta^t, where t is the number of the update, counted from 1. All parameters share one count.
   Tensor BiasCorrection(double beta);
+  // The number of this update, counted from 1, as f32.
+  Tensor StepNumber();
   Tensor Read(const Variable& v) { return builder_.Read(v, where_); }
   // Assigns a new value, unless the step does not count.
   void Assign(const Variable& v, const Tensor& value);
@@ -58,9 +60,6 @@ class Update {
   Where where() const { return where_; }
 
  private:
-  // The number of this update, counted from 1, as f32.
-  Tensor StepNumber();
-
   Builder builder_;
   UpdateOwner owner_;
   Where where_;

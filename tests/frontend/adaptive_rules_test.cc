@@ -1,0 +1,322 @@
+// Compares each rule with a reference in double over 100 steps.
+#include "sinter/frontend/optim/adaptive_rules.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "sinter/tests/frontend/error_case.h"
+#include "sinter/tests/frontend/run_graph.h"
+
+namespace sinter {
+namespace {
+
+constexpr int kSteps = 100;
+constexpr size_t kSize = 5;
+using Vector = std::vector<double>;
+
+// The loss is sum(scale * (w - target)^2).
+const std::vector<float> kTarget = {1, -2, 0.5, 3, -0.25};
+const std::vector<float> kScale = {1, 0.1f, 3, 0.5, 2};
+
+struct RuleCase {
+  std::string name;
+  std::function<void(const Tensor& loss, const Tensor& lr)> minimize;
+  // Returns a reference with its own state: it changes w from gradients g in a step that counts from 1.
+  std::function<std::function<void(Vector& w, Vector g, double lr, int step)>()> reference;
+  double decay = 0;  // Added to the gradient.
+};
+
+double Squared(double x) { return x * x; }
+double NormOf(const Vector& v) {
+  double sum = 0;
+  for (const double x : v) sum += x * x;
+  return std::sqrt(sum);
+}
+
+// The corrected moments of Adam.
+struct MomentsReference {
+  double beta1, beta2;
+  Vector m = Vector(kSize, 0), v = Vector(kSize, 0);
+  void Take(const Vector& g) {
+    for (size_t i = 0; i < kSize; ++i) {
+      m[i] = beta1 * m[i] + (1 - beta1) * g[i];
+      v[i] = beta2 * v[i] + (1 - beta2) * g[i] * g[i];
+    }
+  }
+  double first(size_t i, int step) const { return m[i] / (1 - std::pow(beta1, step)); }
+  double second(size_t i, int step) const { return v[i] / (1 - std::pow(beta2, step)); }
+};
+
+std::vector<RuleCase> ScaledRules() {
+  return {
+      {"AdaGrad",
+       [](const Tensor& loss, const Tensor& lr) {
+         optim::AdaGrad{.learning_rate = lr, .weight_decay = 0.01}.Minimize(loss);
+       },
+       [] {
+         return [s = Vector(kSize, 0)](Vector& w, const Vector& g, double lr, int) mutable {
+           for (size_t i = 0; i < kSize; ++i) {
+             s[i] += g[i] * g[i];
+             w[i] -= lr * g[i] / (std::sqrt(s[i]) + 1e-10);
+           }
+         };
+       },
+       0.01},
+      {"AdaDelta",
+       [](const Tensor& loss, const Tensor& lr) {
+         optim::AdaDelta{.learning_rate = lr, .rho = 0.95}.Minimize(loss);
+       },
+       [] {
+         return [s = Vector(kSize, 0), u = Vector(kSize, 0)](Vector& w, const Vector& g, double lr,
+                                                             int) mutable {
+           for (size_t i = 0; i < kSize; ++i) {
+             s[i] = 0.95 * s[i] + 0.05 * g[i] * g[i];
+             const double d = g[i] * std::sqrt(u[i] + 1e-6) / std::sqrt(s[i] + 1e-6);
+             u[i] = 0.95 * u[i] + 0.05 * d * d;
+             w[i] -= lr * d;
+           }
+         };
+       }},
+  };
+}
+
+std::vector<RuleCase> RmsRules() {
+  return {
+      {"RmsProp",
+       [](const Tensor& loss, const Tensor& lr) {
+         optim::RmsProp{.learning_rate = lr, .alpha = 0.9}.Minimize(loss);
+       },
+       [] {
+         return [s = Vector(kSize, 0)](Vector& w, const Vector& g, double lr, int) mutable {
+           for (size_t i = 0; i < kSize; ++i) {
+             s[i] = 0.9 * s[i] + 0.1 * g[i] * g[i];
+             w[i] -= lr * g[i] / (std::sqrt(s[i]) + 1e-8);
+           }
+         };
+       }},
+      {"RmsPropCentered",
+       [](const Tensor& loss, const Tensor& lr) {
+         optim::RmsProp{.learning_rate = lr, .alpha = 0.9, .epsilon = 0.1, .momentum = 0.5, .centered = true}
+             .Minimize(loss);
+       },
+       [] {
+         return [s = Vector(kSize, 0), mean = Vector(kSize, 0), v = Vector(kSize, 0)](
+                    Vector& w, const Vector& g, double lr, int) mutable {
+           for (size_t i = 0; i < kSize; ++i) {
+             s[i] = 0.9 * s[i] + 0.1 * g[i] * g[i];
+             mean[i] = 0.9 * mean[i] + 0.1 * g[i];
+             v[i] = 0.5 * v[i] + g[i] / (std::sqrt(std::max(0.0, s[i] - Squared(mean[i]))) + 0.1);
+             w[i] -= lr * v[i];
+           }
+         };
+       }},
+  };
+}
+
+std::vector<RuleCase> MomentRules() {
+  return {
+      {"Adamax",
+       [](const Tensor& loss, const Tensor& lr) {
+         optim::Adamax{.learning_rate = lr, .beta2 = 0.9}.Minimize(loss);
+       },
+       [] {
+         return [m = Vector(kSize, 0), u = Vector(kSize, 0)](Vector& w, const Vector& g, double lr,
+                                                             int step) mutable {
+           for (size_t i = 0; i < kSize; ++i) {
+             m[i] = 0.9 * m[i] + 0.1 * g[i];
+             u[i] = std::max(0.9 * u[i], std::fabs(g[i]) + 1e-8);
+             w[i] -= lr / (1 - std::pow(0.9, step)) * m[i] / u[i];
+           }
+         };
+       }},
+      {"NAdam",
+       [](const Tensor& loss, const Tensor& lr) {
+         optim::NAdam{.learning_rate = lr, .beta2 = 0.99, .weight_decay = 0.02}.Minimize(loss);
+       },
+       [] {
+         return [moments = MomentsReference{0.9, 0.99}](Vector& w, const Vector& g, double lr,
+                                                        int step) mutable {
+           moments.Take(g);
+           for (size_t i = 0; i < kSize; ++i) {
+             const double ahead =
+                 0.9 * moments.m[i] / (1 - std::pow(0.9, step + 1)) + 0.1 * g[i] / (1 - std::pow(0.9, step));
+             w[i] -= lr * ahead / (std::sqrt(moments.second(i, step)) + 1e-8);
+           }
+         };
+       },
+       0.02},
+  };
+}
+
+std::vector<RuleCase> RectifiedRules() {
+  return {
+      {"RAdam",
+       [](const Tensor& loss, const Tensor& lr) {
+         optim::RAdam{.learning_rate = lr, .beta2 = 0.99}.Minimize(loss);
+       },
+       [] {
+         return [moments = MomentsReference{0.9, 0.99}](Vector& w, const Vector& g, double lr,
+                                                        int step) mutable {
+           moments.Take(g);
+           const double most = 2 / 0.01 - 1, decayed = std::pow(0.99, step);
+           const double length = most - 2 * step * decayed / (1 - decayed);
+           const double rectified =
+               std::sqrt((length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length));
+           for (size_t i = 0; i < kSize; ++i) {
+             const double scale = length > 5 ? rectified / (std::sqrt(moments.second(i, step)) + 1e-8) : 1;
+             w[i] -= lr * moments.first(i, step) * scale;
+           }
+         };
+       }},
+      {"Lion",
+       [](const Tensor& loss, const Tensor& lr) {
+         optim::Lion{.learning_rate = lr, .beta2 = 0.95, .weight_decay = 0.1}.Minimize(loss);
+       },
+       [] {
+         return [m = Vector(kSize, 0)](Vector& w, const Vector& g, double lr, int) mutable {
+           for (size_t i = 0; i < kSize; ++i) {
+             const double mixed = 0.9 * m[i] + 0.1 * g[i];
+             w[i] -= lr * ((mixed > 0 ? 1 : mixed < 0 ? -1 : 0) + 0.1 * w[i]);
+             m[i] = 0.95 * m[i] + 0.05 * g[i];
+           }
+         };
+       }},
+  };
+}
+
+std::vector<RuleCase> NormRules() {
+  return {
+      {"Lamb",
+       [](const Tensor& loss, const Tensor& lr) {
+         optim::Lamb{.learning_rate = lr, .beta2 = 0.99, .weight_decay = 0.1}.Minimize(loss);
+       },
+       [] {
+         return [moments = MomentsReference{0.9, 0.99}](Vector& w, const Vector& g, double lr,
+                                                        int step) mutable {
+           moments.Take(g);
+           Vector update(kSize);
+           for (size_t i = 0; i < kSize; ++i) {
+             update[i] = moments.first(i, step) / (std::sqrt(moments.second(i, step)) + 1e-6) + 0.1 * w[i];
+           }
+           const double trust = NormOf(w) / NormOf(update);
+           for (size_t i = 0; i < kSize; ++i) w[i] -= lr * trust * update[i];
+         };
+       }},
+      {"AmsGrad",
+       [](const Tensor& loss, const Tensor& lr) {
+         optim::Adam{.learning_rate = lr, .beta2 = 0.9, .amsgrad = true}.Minimize(loss);
+       },
+       [] {
+         return [moments = MomentsReference{0.9, 0.9}, largest = Vector(kSize, 0)](
+                    Vector& w, const Vector& g, double lr, int step) mutable {
+           moments.Take(g);
+           for (size_t i = 0; i < kSize; ++i) {
+             largest[i] = std::max(largest[i], moments.v[i]);
+             w[i] -= lr * moments.first(i, step) / (std::sqrt(largest[i] / (1 - std::pow(0.9, step))) + 1e-8);
+           }
+         };
+       }},
+  };
+}
+
+std::vector<RuleCase> Rules() {
+  std::vector<RuleCase> rules;
+  for (const auto& some : {ScaledRules(), RmsRules(), MomentRules(), RectifiedRules(), NormRules()}) {
+    rules.insert(rules.end(), some.begin(), some.end());
+  }
+  return rules;
+}
+
+using AdaptiveRulesTest = DeviceTest;
+
+TEST_F(AdaptiveRulesTest, FollowTheirFormulas) {
+  for (const RuleCase& rule : Rules()) {
+    SCOPED_TRACE(rule.name);
+    Graph graph("g");
+    const Variable w = graph.Variable("w", F32, {kSize}, {.init = {.a = 0.75}});
+    graph.Function("train", Mode::kTrain, [&](Builder& b) {
+      const Tensor target = b.Constant(*HostTensor::FromVector<float>({kSize}, kTarget));
+      const Tensor scale = b.Constant(*HostTensor::FromVector<float>({kSize}, kScale));
+      rule.minimize(Sum(scale * Square(b.Read(w) - target)), b.Scalar("lr"));
+    });
+    Session session = MustStart(graph, {.device = TestDevice()});
+    Vector expected(kSize, 0.75);
+    const auto reference = rule.reference();
+    for (int step = 1; step <= kSteps; ++step) {
+      const double lr = 0.05 / (1 + 0.01 * step);
+      ASSERT_TRUE(session.Run("train", {{"lr", static_cast<float>(lr)}}).ok());
+      Vector g(kSize);
+      for (size_t i = 0; i < kSize; ++i) {
+        g[i] = 2 * kScale[i] * (expected[i] - kTarget[i]) + rule.decay * expected[i];
+      }
+      reference(expected, g, static_cast<float>(lr), step);
+    }
+    const std::vector<float> actual = VariableFloats(session, "w");
+    for (size_t i = 0; i < kSize; ++i) {
+      // The sign of a mean near 0 differs in double: such steps of Lion go the other way.
+      const double near = rule.name == "Lion" ? 0.06 : 3e-5 * std::max(1.0, std::fabs(expected[i]));
+      EXPECT_NEAR(actual[i], expected[i], near) << i;
+    }
+  }
+}
+
+TEST_F(AdaptiveRulesTest, GroupsAndPartsOfABatchWork) {
+  Graph graph("g");
+  nn::Linear layer(2);
+  graph.Function("accumulate", Mode::kTrain, [&](Builder& b) {
+    const Tensor loss = Mean(Square(layer(b.Input("x", F32, {4, 3}))));
+    b.Output("loss", loss);
+    optim::Lamb{}.Accumulate(loss);
+  });
+  graph.Function("update", Mode::kTrain, [&](Builder& b) {
+    optim::Lamb{
+        .learning_rate = 0.1,
+        .clip_norm = 1,
+        .groups = {{.of = RankBelow(2), .rate_scale = 0, .with = [](optim::Lamb& o) { o.weight_decay = 0; }}}}
+        .ApplyAccumulated(b);
+  });
+  Session session = MustStart(graph, {.device = TestDevice()});
+  const HostTensor x = *HostTensor::FromVector<float>({4, 3}, {1, 2, 3, -1, 0, 2, 0.5, 1, -2, 3, 1, 0});
+  const float first = Floats(session, "accumulate", {{"x", x}}, "loss")[0];
+  ASSERT_TRUE(session.Run("accumulate", {{"x", x}}).ok());
+  ASSERT_TRUE(session.Run("update", {}).ok());
+  EXPECT_LT(Floats(session, "accumulate", {{"x", x}}, "loss")[0], first);
+  EXPECT_THAT(VariableFloats(session, "bias"), ::testing::Each(0));
+}
+
+class AdaptiveRuleErrorTest : public ::testing::TestWithParam<ErrorCase> {};
+TEST_P(AdaptiveRuleErrorTest, Says) { ExpectSays(GetParam(), "adaptive_rules_test.cc:"); }
+
+// A loss of a variable, to minimize.
+Tensor Loss(Builder& b) { return Sum(Square(nn::Linear(2)(X(b)))); }
+
+INSTANTIATE_TEST_SUITE_P(
+    Cases, AdaptiveRuleErrorTest,
+    ::testing::Values(
+        In("AdaDeltaRho", [](Builder& b) { optim::AdaDelta{.rho = 1}.Minimize(Loss(b)); },
+           {"AdaDelta", "a rho"}),
+        In("AdaDeltaEpsilon", [](Builder& b) { optim::AdaDelta{.epsilon = 0}.Minimize(Loss(b)); },
+           {"an epsilon"}),
+        In("AdaGradEpsilon", [](Builder& b) { optim::AdaGrad{.epsilon = -1}.Minimize(Loss(b)); },
+           {"AdaGrad", "an epsilon"}),
+        In("RmsPropAlpha", [](Builder& b) { optim::RmsProp{.alpha = 2}.Minimize(Loss(b)); },
+           {"RmsProp", "an alpha"}),
+        In("RmsPropMomentum", [](Builder& b) { optim::RmsProp{.momentum = 1}.Minimize(Loss(b)); },
+           {"a momentum"}),
+        In("AdamaxBeta", [](Builder& b) { optim::Adamax{.beta1 = -1}.Minimize(Loss(b)); },
+           {"Adamax", "a beta1"}),
+        In("NAdamBeta", [](Builder& b) { optim::NAdam{.beta2 = 1}.Minimize(Loss(b)); }, {"NAdam", "a beta2"}),
+        In("RAdamBeta", [](Builder& b) { optim::RAdam{.beta2 = 0.5}.Minimize(Loss(b)); },
+           {"RAdam", "a beta2"}),
+        In("LionBeta", [](Builder& b) { optim::Lion{.beta2 = 1}.Minimize(Loss(b)); }, {"Lion", "a beta2"}),
+        In("LambRate", [](Builder& b) { optim::Lamb{.learning_rate = -1}.Minimize(Loss(b)); },
+           {"Lamb", "a learning rate"})),
+    ErrorCaseName);
+
+}  // namespace
+}  // namespace sinter
