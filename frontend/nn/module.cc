@@ -4,11 +4,15 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 #include <set>
 #include <typeinfo>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "sinter/frontend/graph/graph_state.h"
+#include "sinter/frontend/ops/ops.h"
 
 namespace sinter::nn {
 
@@ -99,17 +103,75 @@ void AnyLayer::Adopt(std::shared_ptr<AnyLayer> child) {
   children_.push_back(std::move(child));
 }
 
-std::vector<Variable> AnyLayer::Variables(const VariableFilter& filter) const {
+std::vector<Variable> AnyLayer::Variables(bool to_train) const {
   std::vector<Variable> result;
   std::set<std::string> seen;  // A layer may have two parents.
   auto add = [&](const Variable& variable) {
-    if (filter(variable) && seen.insert(variable.name()).second) result.push_back(variable);
+    if (seen.insert(variable.name()).second) result.push_back(variable);
   };
-  for (const Made& made : made_) add(made.variable);
+  for (const Made& made : made_) {
+    if ((made.variable.trainable() && !is_frozen_) == to_train) add(made.variable);
+  }
   for (const auto& child : children_) {
-    for (const Variable& variable : child->Variables(filter)) add(variable);
+    for (const Variable& variable : child->Variables(to_train)) add(variable);
   }
   return result;
+}
+
+void AnyLayer::SetFrozen(bool is_frozen) {
+  is_frozen_ = is_frozen;
+  for (const auto& child : children_) child->SetFrozen(is_frozen);
+}
+
+void AnyLayer::SetResult(const std::vector<Tensor>& tensors) {
+  result_ =
+      absl::StrJoin(tensors, ", ", [](std::string* out, const Tensor& t) { out->append(t.ToString()); });
+}
+
+struct AnyLayer::SummaryRow {
+  std::string what, result;
+  int64_t parameters = 0, bytes = 0;
+};
+
+// Appends the rows of this layer and those below it that are not in `seen`, and adds up what they have.
+void AnyLayer::AddRows(size_t depth, std::set<const AnyLayer*>& seen, std::vector<SummaryRow>& rows,
+                       SummaryRow& total) const {
+  SummaryRow row = {absl::StrCat(std::string(2 * depth, ' '), name_, name_.empty() ? "" : " ", Describe(),
+                                 is_frozen_ ? ", frozen" : ""),
+                    result_};
+  if (!seen.insert(this).second) {
+    row.what += ", shared";
+    return rows.push_back(std::move(row));
+  }
+  for (const Made& made : made_) {
+    const Shape shape = made.variable.shape();
+    const int64_t size = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+    row.parameters += made.variable.trainable() ? size : 0;
+    row.bytes += size * static_cast<int64_t>(SizeOf(made.variable.dtype()));
+  }
+  total.parameters += row.parameters;
+  total.bytes += row.bytes;
+  rows.push_back(std::move(row));
+  for (const auto& child : children_) child->AddRows(depth + 1, seen, rows, total);
+}
+
+std::string AnyLayer::Summary() const {
+  std::vector<SummaryRow> rows;
+  SummaryRow total = {"together", ""};
+  std::set<const AnyLayer*> seen;
+  AddRows(0, seen, rows, total);
+  rows.push_back(total);
+  size_t what = 0, result = 0;
+  for (const SummaryRow& row : rows) {
+    what = std::max(what, row.what.size());
+    result = std::max(result, row.result.size());
+  }
+  std::string text;
+  for (const SummaryRow& row : rows) {
+    absl::StrAppendFormat(&text, "%-*s  %-*s  %12d parameters  %12d bytes\n", what, row.what, result,
+                          row.result, row.parameters, row.bytes);
+  }
+  return text;
 }
 
 std::string AnyLayer::FullName(std::string_view name) const {
@@ -165,7 +227,9 @@ Tensor AnyLayer::MakeParameter(const Tensor& x, std::string_view name, const Sha
   if (!has_names) dims.clear();
   Variable variable =
       Own(x, name, shape, {.init = initializer.Resolve(fan_in, fan_out), .dims = std::move(dims)}, where);
-  return variable.ok() ? Builder(x.function()).Read(variable, where) : Tensor();
+  if (!variable.ok()) return {};
+  const Tensor value = Builder(x.function()).Read(variable, where);
+  return is_frozen_ ? StopGradient(value, where) : value;
 }
 
 Variable AnyLayer::MakeState(const Tensor& x, std::string_view name, const Shape& shape, double value,
@@ -189,11 +253,11 @@ Tensor AnyLayer::Fail(const Tensor& x, std::string_view message, Where where) co
 }
 
 std::vector<Variable> AnyModule::parameters(const VariableFilter& filter) const {
-  return layer_->Variables([&](const Variable& v) { return v.trainable() && (!filter || filter(v)); });
+  std::vector<Variable> variables = layer_->Variables(/*to_train=*/true);
+  if (filter) std::erase_if(variables, [&](const Variable& v) { return !filter(v); });
+  return variables;
 }
 
-std::vector<Variable> AnyModule::state() const {
-  return layer_->Variables([](const Variable& v) { return !v.trainable(); });
-}
+std::vector<Variable> AnyModule::state() const { return layer_->Variables(/*to_train=*/false); }
 
 }  // namespace sinter::nn

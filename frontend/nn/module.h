@@ -35,6 +35,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -66,8 +67,14 @@ class AnyLayer {
   void Rename(std::string_view name, Where where);
   // Places the layer and those below it: their computations and their variables, including existing ones.
   void SetDevice(Device device, Where where);
-  // The variables made so far by this layer and those below it that pass `filter`, in order, each once.
-  std::vector<Variable> Variables(const VariableFilter& filter) const;
+  // The variables made so far by this layer and those below it, in order, each once: those to train, which
+  // are trainable and of layers that are not frozen, or the others.
+  std::vector<Variable> Variables(bool to_train) const;
+  // Freezes the layer and those below it, or thaws them: parameters that they read from now on get no
+  // gradient.
+  void SetFrozen(bool is_frozen);
+  // Returns a table of the layer and those below it (AnyModule::Summary).
+  std::string Summary() const;
   // The layers below this one, in order.
   const std::vector<std::shared_ptr<AnyLayer>>& children() const { return children_; }
 
@@ -107,6 +114,9 @@ class AnyLayer {
   // Keeps an error for this layer applied to x; returns a tensor that is not ok.
   Tensor Fail(const Tensor& x, std::string_view message, Where where = Where::current()) const;
 
+  // Keeps what the last call returned, for Summary.
+  void SetResult(const std::vector<Tensor>& tensors);
+
   // A call of the layer. While it lives, what is built is within the layer: in errors, in reports and on its
   // device.
   class CallScope {
@@ -132,6 +142,9 @@ class AnyLayer {
   // Sets the paths of the layer and those below it, of which those with variables keep theirs.
   void SetParentPath(const std::string& path);
   void Adopt(std::shared_ptr<AnyLayer> child);
+  struct SummaryRow;
+  void AddRows(size_t depth, std::set<const AnyLayer*>& seen, std::vector<SummaryRow>& rows,
+               SummaryRow& total) const;
   std::string FullName(std::string_view name) const;
   // The layer's variable of this name, made at its first use.
   Variable Own(const Tensor& x, std::string_view name, const Shape& shape, const VariableOptions& options,
@@ -145,6 +158,8 @@ class AnyLayer {
   const std::shared_ptr<const char> token_ = std::make_shared<const char>();  // Says that the layer lives.
   std::weak_ptr<const char> parent_;  // Token of the first parent, which alone names the layer.
   std::optional<Device> device_;
+  bool is_frozen_ = false;
+  std::string result_;           // Types of what the last call returned; empty before it.
   GraphState* graph_ = nullptr;  // The graph of the variables; null before the first use.
   std::vector<std::shared_ptr<AnyLayer>> children_;
   std::vector<Made> made_;
@@ -165,7 +180,11 @@ class LayerOf<R(A...)> : public AnyLayer {
     (ForEachTensor(args, list), ...);
     const CallScope scope(*this, tensors, where);
     if (!scope.ok()) return R();
-    return Forward(std::forward<A>(args)...);
+    R result = Forward(std::forward<A>(args)...);
+    tensors.clear();
+    ForEachTensor(result, list);
+    SetResult(tensors);
+    return result;
   }
 
  protected:
@@ -177,10 +196,14 @@ using Layer = LayerOf<Tensor(const Tensor&)>;
 class AnyModule {
  public:
   // The trainable variables of this module and those below it made so far, in order: what an optimiser
-  // updates.
+  // updates. Not those of frozen modules.
   std::vector<Variable> parameters(const VariableFilter& filter = {}) const;
-  // The other variables made so far, such as running statistics. A checkpoint of the module needs both lists.
+  // The other variables made so far, such as running statistics and frozen parameters. A checkpoint of the
+  // module needs both lists.
   std::vector<Variable> state() const;
+  // A table of the module and those below it, after its first use: paths, kinds, what they return, and how
+  // many parameters and bytes they have, and in the last line all together.
+  std::string Summary() const { return layer_->Summary(); }
   const std::shared_ptr<AnyLayer>& layer() const { return layer_; }
 
  protected:
@@ -206,6 +229,13 @@ class ModuleOf<R(A...)> : public AnyModule {
   // parameters keep their names.
   ModuleOf& Named(std::string_view name, Where where = Where::current()) {
     layer()->Rename(name, where);
+    return *this;
+  }
+  // Freezes the module and those below it, or thaws them: their parameters get no gradient in functions that
+  // use the module from now on, so optimisers leave them alone. Statistics of norms still move in
+  // Mode::kTrain.
+  ModuleOf& Freeze(bool is_frozen = true) {
+    layer()->SetFrozen(is_frozen);
     return *this;
   }
   // Places the module on a device: its parameters, its buffers and its computation. Its input must be there

@@ -189,6 +189,51 @@ TEST(ModuleTest, AParentThatIsGoneNamesNothing) {
   EXPECT_THAT(Names(net.parameters()), ElementsAre("1.weight", "1.bias"));
 }
 
+TEST(ModuleTest, ASummaryListsLayersAndWhatTheyHave) {
+  Graph graph("g");
+  nn::Linear tied(3);
+  nn::Sequential net{nn::Linear(3).Named("stem"), nn::Sequential{nn::BatchNorm(), tied}, tied};
+  net.Named("net");
+  net.Freeze();
+  graph.Function("f", Mode::kEval, [&](Builder& b) { b.Output("y", net(b.Input("x", F32, {2, 5}))); });
+  EXPECT_EQ(net.Summary(),
+            "net Sequential(3), frozen      f32[2,3]             0 parameters             0 bytes\n"
+            "  stem Linear(3), frozen       f32[2,3]            18 parameters            72 bytes\n"
+            "  1 Sequential(2), frozen      f32[2,3]             0 parameters             0 bytes\n"
+            "    0 BatchNorm, frozen        f32[2,3]             6 parameters            48 bytes\n"
+            "    1 Linear(3), frozen        f32[2,3]            12 parameters            48 bytes\n"
+            "  1 Linear(3), frozen, shared  f32[2,3]             0 parameters             0 bytes\n"
+            "together                                           36 parameters           168 bytes\n");
+}
+
+TEST(ModuleTest, FrozenModulesStayAsTheyAre) {
+  Graph graph("g");
+  nn::Linear body(4), head(2);
+  body.Named("body").Freeze();
+  head.Named("head");
+  graph.Function("train", Mode::kTrain, [&](Builder& b) {
+    optim::Sgd{.learning_rate = 0.1}.Minimize(Sum(Square(head(body(b.Input("x", F32, {3, 4}))))));
+  });
+  body.Freeze(false);
+  graph.Function("all", Mode::kTrain, [&](Builder& b) {
+    optim::Sgd{.learning_rate = 0.1, .name = "all"}.Minimize(
+        Sum(Square(head(body(b.Input("x", F32, {3, 4}))))));
+  });
+  EXPECT_THAT(Names(body.parameters()), ElementsAre("body.weight", "body.bias"));
+  body.Freeze();
+  EXPECT_TRUE(body.parameters().empty());
+  EXPECT_THAT(Names(body.state()), ElementsAre("body.weight", "body.bias"));
+  Session session = MustStart(graph);
+  const HostTensor x = *HostTensor::FromVector<float>({3, 4}, std::vector<float>(12, 0.5f));
+  const std::vector<float> before = VariableFloats(session, "body.weight");
+  const std::vector<float> head_before = VariableFloats(session, "head.weight");
+  ASSERT_TRUE(session.Run("train", {{"x", x}}).ok());
+  EXPECT_EQ(VariableFloats(session, "body.weight"), before);
+  EXPECT_NE(VariableFloats(session, "head.weight"), head_before);
+  ASSERT_TRUE(session.Run("all", {{"x", x}}).ok());
+  EXPECT_NE(VariableFloats(session, "body.weight"), before);
+}
+
 std::string At(uint32_t line) { return "module_test.cc:" + std::to_string(line); }
 
 TEST(ModuleTest, AnErrorHasTheLineInForwardAndThatOfTheCall) {
