@@ -51,18 +51,10 @@ def RoundOp : Sinter_UnaryFloatOp<"round", "The nearest integer, ties to even", 
 def TruncOp : Sinter_UnaryFloatOp<"trunc", "The nearest integer that is not further from 0",
     [{ s.select(s.lt(x, s.zero(x)), s.ceil(x), s.floor(x)) }], [{ none }]>;
 def ModOp : Sinter_BinaryNumberOp<"mod", "Remainder with the sign of y (Python's %); x mod 0 is NaN, and 0 for integers",
-    [{ [&](Scalar r) {
-         const Scalar zero = s.zero(x);
-         const Scalar differ = s.logicalXor(s.lt(r, zero), s.lt(y, zero));
-         return s.select(s.logicalAnd(s.logicalNot(s.eq(r, zero)), differ), r + y, r);
-       }(s.rem(x, y)) }], [{ g, -g * b.floor(x / y) }]>;
+    [{ s.mod(x, y) }], [{ g, -g * b.floor(x / y) }]>;
 def HypotOp : Sinter_BinaryFloatOp<"hypot",
     "sqrt(x*x + y*y) that does not overflow before the result; NaN if either is; the gradient is 0 where both are 0",
-    [{ [&](Scalar larger, Scalar smaller) {
-         const Scalar part = smaller / larger;
-         const Scalar within = s.logicalAnd(s.gt(larger, s.zero(x)), s.isFinite(larger));
-         return s.select(within, larger * s.sqrt(1.0 + part * part), larger);
-       }(s.maximum(s.abs(x), s.abs(y)), s.minimum(s.abs(x), s.abs(y))) }],
+    [{ s.hypot(x, y) }],
     [{ b.select(b.gt(r, b.zeros(r)), g * (x / r), b.zeros(g)), b.select(b.gt(r, b.zeros(r)), g * (y / r), b.zeros(g)) }],
     [Commutative]>;
 def LogAddExpOp : Sinter_BinaryFloatOp<"log_add_exp",

@@ -176,6 +176,31 @@ Scalar ScalarBuilder::tan(Scalar x) { return Unary<math::TanOp>(x); }
 Scalar ScalarBuilder::tanh(Scalar x) { return Unary<math::TanhOp>(x); }
 Scalar ScalarBuilder::erf(Scalar x) { return Unary<math::ErfOp>(x); }
 Scalar ScalarBuilder::sigmoid(Scalar x) { return 1.0 / (1.0 + exp(-x)); }
+// With h = sinh(x / 2), small x lose no digits, and large ones do not overflow before the result does.
+Scalar ScalarBuilder::sinh(Scalar x) {
+  const Scalar h = (expm1(x * 0.5) - expm1(x * -0.5)) * 0.5;
+  return 2.0 * h * sqrt(1.0 + h * h);
+}
+Scalar ScalarBuilder::cosh(Scalar x) {
+  const Scalar h = (expm1(x * 0.5) - expm1(x * -0.5)) * 0.5;
+  return 1.0 + 2.0 * h * h;
+}
+Scalar ScalarBuilder::asinh(Scalar x) {
+  constexpr double kLarge = 1e9, kLog2 = 0.69314718055994531;
+  const Scalar a = abs(x), small = minimum(a, constant(a, kLarge));
+  const Scalar near = log1p(small + small * (small / (1.0 + sqrt(1.0 + small * small))));
+  const Scalar value = select(gt(a, constant(a, kLarge)), log(a) + kLog2, near);
+  return select(lt(x, zero(x)), -value, value);
+}
+Scalar ScalarBuilder::hypot(Scalar x, Scalar y) {
+  const Scalar larger = maximum(abs(x), abs(y)), part = minimum(abs(x), abs(y)) / larger;
+  return select(logicalAnd(gt(larger, zero(x)), isFinite(larger)), larger * sqrt(1.0 + part * part), larger);
+}
+Scalar ScalarBuilder::mod(Scalar x, Scalar y) {
+  const Scalar r = rem(x, y), none = zero(r);
+  const Scalar differ = logicalXor(lt(r, none), lt(y, none));
+  return select(logicalAnd(logicalNot(eq(r, none)), differ), r + y, r);
+}
 Scalar ScalarBuilder::pow(Scalar x, Scalar y) { return Binary<math::PowFOp>(x, y); }
 Scalar ScalarBuilder::atan2(Scalar x, Scalar y) { return Binary<math::Atan2Op>(x, y); }
 

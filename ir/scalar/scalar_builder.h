@@ -53,6 +53,7 @@ class ScalarBuilder {
   Scalar mul(Scalar x, Scalar y);
   Scalar div(Scalar x, Scalar y);
   Scalar rem(Scalar x, Scalar y);
+  Scalar mod(Scalar x, Scalar y);  // Remainder with the sign of y.
   Scalar neg(Scalar x);
   Scalar maximum(Scalar x, Scalar y);
   Scalar minimum(Scalar x, Scalar y);
@@ -74,7 +75,11 @@ class ScalarBuilder {
   Scalar tanh(Scalar x);
   Scalar erf(Scalar x);
   Scalar sigmoid(Scalar x);
+  Scalar sinh(Scalar x);
+  Scalar cosh(Scalar x);
+  Scalar asinh(Scalar x);
   Scalar pow(Scalar x, Scalar y);
+  Scalar hypot(Scalar x, Scalar y);
   Scalar atan2(Scalar x, Scalar y);
 
   Scalar compare(Comparison predicate, Scalar x, Scalar y);
