@@ -15,6 +15,7 @@ set(SINTER_PUBLIC_HEADERS
   frontend/graph/tree.h
   frontend/graph/variable_filter.h
   frontend/ops/activations.h
+  frontend/ops/attention.h
   frontend/ops/collectives.h
   frontend/ops/elementwise_kernel.h
   frontend/ops/images.h

@@ -6,25 +6,47 @@ namespace sinter::nn {
 
 namespace {
 
+std::string WrongHeads(int64_t heads, int64_t width) {
+  if (heads >= 1 && width >= 1 && width % heads == 0) return "";
+  return absl::StrCat("has ", heads, " heads, which must be at least 1 and divide the width of ", width);
+}
+
 class MultiHeadAttentionLayer : public Layer {
  public:
   MultiHeadAttentionLayer(int64_t heads, const MultiHeadAttentionOptions& options)
-      : heads_(heads), options_(options) {}
+      : heads_(heads), kv_heads_(options.kv_heads == 0 ? heads : options.kv_heads), options_(options) {}
   std::string Describe() const override { return absl::StrCat("MultiHeadAttention(", heads_, ")"); }
 
  protected:
   Tensor Forward(const Tensor& x) override {
     if (x.rank() != 3) return Fail(x, "takes a tensor of shape [batch, time, width]");
     const int64_t width = options_.width == 0 ? x.dim(2) : options_.width;
-    if (heads_ < 1 || width < 1 || width % heads_ != 0) {
-      return Fail(x, absl::StrCat("has ", heads_, " heads, which must be at least 1 and divide the width of ",
-                                  width));
+    if (std::string wrong = WrongHeads(heads_, width); !wrong.empty()) return Fail(x, wrong);
+    if (kv_heads_ < 1 || heads_ % kv_heads_ != 0) {
+      return Fail(
+          x, absl::StrCat("has ", kv_heads_, " heads of keys, which must divide its ", heads_, " heads"));
     }
     MakeProjections(width, x.dim(2));
-    Tensor qkv = Reshape((*qkv_)(x), {x.dim(0), x.dim(1), 3, heads_, width / heads_});
-    Tensor mixed =
-        Attention(qkv, {.causal = options_.causal, .scale = options_.scale, .math = options_.math});
-    return (*out_)(Reshape(mixed, {x.dim(0), x.dim(1), width}));
+    const AttentionOptions attention = {.causal = options_.causal,
+                                        .scale = options_.scale,
+                                        .math = options_.math,
+                                        .window = options_.window,
+                                        .dropout = ModeOf(x) == Mode::kTrain ? options_.dropout : 0};
+    const int64_t batch = x.dim(0), time = x.dim(1), depth = width / heads_;
+    const Tensor projected = (*qkv_)(x);
+    Tensor mixed;
+    if (kv_heads_ == heads_ && !options_.rope) {
+      mixed = Attention(Reshape(projected, {batch, time, 3, heads_, depth}), attention);
+    } else {
+      const Tensor all = Reshape(projected, {batch, time, heads_ + 2 * kv_heads_, depth});
+      if (!all.ok()) return {};
+      const std::vector<Tensor> parts = Split(all, {heads_, kv_heads_, kv_heads_}, 2);
+      const auto turned = [&](const Tensor& part) {
+        return options_.rope ? Rope(part, *options_.rope) : part;
+      };
+      mixed = Attention(turned(parts[0]), turned(parts[1]), parts[2], attention);
+    }
+    return (*out_)(Reshape(mixed, {batch, time, width}));
   }
 
  private:
@@ -36,24 +58,87 @@ class MultiHeadAttentionLayer : public Layer {
                          .weight = options_.weight,
                          .bias_init = options_.bias_init,
                          .math = options_.math};
-    linear.out_dim = {{3}, {heads_, "heads"}, {width / heads_}};
-    qkv_.emplace(3 * width, linear);
+    const int64_t depth = width / heads_;
+    // Heads that share keys cannot be cut by the name of one dimension.
+    if (kv_heads_ == heads_) linear.out_dim = {{3}, {heads_, "heads"}, {depth}};
+    qkv_.emplace((heads_ + 2 * kv_heads_) * depth, linear);
     linear.weight = options_.out_weight;
-    linear.in_dim = {{heads_, "heads"}, {width / heads_}};
+    linear.in_dim = {};
+    if (kv_heads_ == heads_) linear.in_dim = {{heads_, "heads"}, {depth}};
     linear.out_dim = {};
     out_.emplace(in, linear);
     Child("qkv", *qkv_);
     Child("out", *out_);
   }
 
-  int64_t heads_;
+  int64_t heads_, kv_heads_;
   MultiHeadAttentionOptions options_;
   std::optional<Linear> qkv_, out_;
+};
+
+class CrossAttentionLayer : public LayerOf<Tensor(const Tensor& x, const Memory& memory)> {
+ public:
+  CrossAttentionLayer(int64_t heads, const CrossAttentionOptions& options)
+      : heads_(heads), options_(options) {}
+  std::string Describe() const override { return absl::StrCat("CrossAttention(", heads_, ")"); }
+
+ protected:
+  Tensor Forward(const Tensor& x, const Memory& memory) override {
+    const Tensor& from = memory.values;
+    if (x.rank() != 3 || from.rank() != 3 || from.dim(0) != x.dim(0)) {
+      return Fail(x, absl::StrCat(
+                         "takes tensors of shape [batch, time, width] and [batch, positions, features], got ",
+                         x.ToString(), " and ", from.ToString()));
+    }
+    const int64_t width = options_.width == 0 ? x.dim(2) : options_.width;
+    if (std::string wrong = WrongHeads(heads_, width); !wrong.empty()) return Fail(x, wrong);
+    MakeProjections(width, x.dim(2));
+    const int64_t depth = width / heads_;
+    const Tensor q = Reshape((*q_)(x), {x.dim(0), x.dim(1), heads_, depth});
+    const Tensor kv = Reshape((*kv_)(from), {from.dim(0), from.dim(1), 2, heads_, depth});
+    if (!q.ok() || !kv.ok()) return {};
+    const std::vector<Tensor> parts = Unbind(kv, 2);
+    const Tensor mixed = Attention(q, parts[0], parts[1],
+                                   {.scale = options_.scale,
+                                    .math = options_.math,
+                                    .mask = memory.mask,
+                                    .key_lengths = memory.key_lengths,
+                                    .dropout = ModeOf(x) == Mode::kTrain ? options_.dropout : 0});
+    return (*out_)(Reshape(mixed, {x.dim(0), x.dim(1), width}));
+  }
+
+ private:
+  void MakeProjections(int64_t width, int64_t in) {
+    if (q_) return;
+    LinearOptions linear{.bias = options_.bias,
+                         .weight = options_.weight,
+                         .bias_init = options_.bias_init,
+                         .math = options_.math};
+    const int64_t depth = width / heads_;
+    linear.out_dim = {{heads_, "heads"}, {depth}};
+    q_.emplace(width, linear);
+    linear.out_dim = {{2}, {heads_, "heads"}, {depth}};
+    kv_.emplace(2 * width, linear);
+    linear.weight = options_.out_weight;
+    linear.in_dim = {{heads_, "heads"}, {depth}};
+    linear.out_dim = {};
+    out_.emplace(in, linear);
+    Child("q", *q_);
+    Child("kv", *kv_);
+    Child("out", *out_);
+  }
+
+  int64_t heads_;
+  CrossAttentionOptions options_;
+  std::optional<Linear> q_, kv_, out_;
 };
 
 }  // namespace
 
 MultiHeadAttention::MultiHeadAttention(int64_t heads, const MultiHeadAttentionOptions& options)
     : Module(std::make_shared<MultiHeadAttentionLayer>(heads, options)) {}
+
+CrossAttention::CrossAttention(int64_t heads, const CrossAttentionOptions& options)
+    : ModuleOf(std::make_shared<CrossAttentionLayer>(heads, options)) {}
 
 }  // namespace sinter::nn

@@ -37,39 +37,6 @@ bool CheckVectors(Call& call, const Tensor& x, const std::vector<Tensor>& vector
   return true;
 }
 
-// Builds the op from the call's first `inputs` operands, whose shapes have been checked. `shape` is q's
-// shape.
-Tensor BuildAttention(Call& call, size_t inputs, int64_t queries, int64_t keys, const Shape& shape,
-                      const AttentionOptions& options) {
-  const int64_t width = shape[3];
-  if (keys < 1 || shape[2] < 1 || width < 1) {
-    return call.Fail("takes at least one position of k, one head and a width of 1");
-  }
-  if (options.causal && queries != keys) {
-    return call.Fail(absl::StrCat("is causal with ", queries, " positions of q and ", keys,
-                                  " of k, which must be as many"));
-  }
-  const double scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(width)));
-  if (!std::isfinite(scale)) return call.Fail(absl::StrCat("needs a finite scale, got ", scale));
-  // The scores: a whole tensor if no library computes attention.
-  if (!call.CheckShape(DType::kF32, {shape[0], shape[2], queries, keys})) return {};
-  const auto first = llvm::cast<mlir::RankedTensorType>(call.value(0).getType());
-  mlir::Type element = first.getElementType();
-  if (options.math != MathMode::kIeee && !element.isF32()) {
-    return call.Fail("has a math mode, which is for products of f32: leave it out");
-  }
-  llvm::SmallVector<mlir::Value> values;
-  for (size_t i = 0; i < inputs; ++i) values.push_back(call.value(i));
-  mlir::OpBuilder& builder = call.b().builder();
-  auto result = mlir::RankedTensorType::get(shape, element);
-  auto stats = mlir::RankedTensorType::get({shape[0], shape[2], shape[1]},
-                                           element.isF64() ? element : builder.getF32Type());
-  return call.Done(builder
-                       .create<ir::AttentionOp>(call.loc(), result, stats, values, llvm::APFloat(scale),
-                                                options.causal, static_cast<ir::MathMode>(options.math))
-                       .getResult());
-}
-
 }  // namespace
 
 Tensor Softmax(const Tensor& x, int64_t dim, Where where) {
@@ -217,39 +184,6 @@ Tensor Dropout(const Tensor& x, double probability, Where where) {
                        .create<ir::DropoutOp>(call.loc(), call.value(0).getType(), call.value(0), random.seed,
                                               random.step, random.stream, llvm::APFloat(probability))
                        .getResult());
-}
-
-Tensor Attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options,
-                 Where where) {
-  Call call("Attention", where, {q, k, v});
-  if (!call.ok()) return {};
-  if (!IsFloat(q.dtype())) return call.Fail(kFloats);
-  if (k.dtype() != q.dtype() || v.dtype() != q.dtype()) {
-    return call.Fail(MixedTypes(q.dtype(), k.dtype() != q.dtype() ? k.dtype() : v.dtype()));
-  }
-  if (q.rank() != 4 || k.rank() != 4) {
-    return call.Fail("takes q, k and v of shape [batch, positions, heads, width]");
-  }
-  if (k.shape() != v.shape()) return call.Fail("takes k and v of one shape");
-  if (q.dim(0) != k.dim(0) || q.dim(3) != k.dim(3)) {
-    return call.Fail("takes q, k and v of one batch, dimension 0, and one width, dimension 3");
-  }
-  if (k.dim(2) < 1 || q.dim(2) % k.dim(2) != 0) {
-    return call.Fail(
-        absl::StrCat("has ", k.dim(2), " heads of k, which must divide the ", q.dim(2), " of q"));
-  }
-  return BuildAttention(call, 3, q.dim(1), k.dim(1), q.shape(), options);
-}
-
-Tensor Attention(const Tensor& qkv, const AttentionOptions& options, Where where) {
-  Call call("Attention", where, {qkv});
-  if (!call.ok()) return {};
-  if (!IsFloat(qkv.dtype())) return call.Fail(kFloats);
-  if (qkv.rank() != 5 || qkv.dim(2) != 3) {
-    return call.Fail("takes q, k and v in one tensor of shape [batch, positions, 3, heads, width]");
-  }
-  return BuildAttention(call, 1, qkv.dim(1), qkv.dim(1), {qkv.dim(0), qkv.dim(1), qkv.dim(3), qkv.dim(4)},
-                        options);
 }
 
 namespace {

@@ -15,6 +15,7 @@
 
 #include "sinter/frontend/graph/tensor.h"
 #include "sinter/frontend/ops/activations.h"  // IWYU pragma: export
+#include "sinter/frontend/ops/attention.h"    // IWYU pragma: export
 #include "sinter/frontend/ops/images.h"       // IWYU pragma: export
 #include "sinter/frontend/ops/indexing.h"     // IWYU pragma: export
 #include "sinter/frontend/ops/losses.h"       // IWYU pragma: export
@@ -203,21 +204,6 @@ Tensor BatchNormInference(const Tensor& x, const Tensor& scale, const Tensor& of
                           Where where = Where::current());
 // Zeroes each element with the given probability, and scales the others by 1 / (1 - probability).
 Tensor Dropout(const Tensor& x, double probability, Where where = Where::current());
-
-// softmax(scale * Q K^T) V for each example and head. q is [B, T, H, D], k and v are [B, S, HK, D], the
-// result is [B, T, H, D]. H must be a multiple of HK: groups of H / HK heads share keys and values. With
-// `causal`, position t sees only positions up to t, and S must equal T. On a GPU, in bf16 and f16, the
-// gradient keeps no [T, S] tensor. `math` is the arithmetic of f32 matmuls.
-struct AttentionOptions {
-  bool causal = false;
-  std::optional<double> scale = {};  // nullopt: 1 / sqrt(D).
-  MathMode math = MathMode::kIeee;
-};
-Tensor Attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {},
-                 Where where = Where::current());
-// The same for qkv [B, T, 3, H, D], which holds q, k and v: the reshaped result of one projection to 3 * H *
-// D.
-Tensor Attention(const Tensor& qkv, const AttentionOptions& options = {}, Where where = Where::current());
 
 struct GradientsOptions {
   // Returns zeros for a value that the loss does not depend on, or depends on only through ops without a

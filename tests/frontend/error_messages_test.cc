@@ -125,9 +125,9 @@ std::vector<ErrorCase> ReduceAndLinearCases() {
          {"at least one position of k"}),
       In("AttentionCausal",
          [](Builder& b) {
-           Attention(X(b, {2, 5, 4, 8}), X(b, {2, 6, 4, 8}), X(b, {2, 6, 4, 8}), {.causal = true});
+           Attention(X(b, {2, 7, 4, 8}), X(b, {2, 6, 4, 8}), X(b, {2, 6, 4, 8}), {.causal = true});
          },
-         {"is causal with 5 positions of q and 6 of k"}),
+         {"is causal with 7 positions of q and 6 of k"}),
       In("AttentionScale", [](Builder& b) { Attention(X(b, {2, 5, 3, 4, 8}), {.scale = INFINITY}); },
          {"needs a finite scale, got inf"}),
       In("AttentionMath",

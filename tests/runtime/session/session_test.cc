@@ -430,7 +430,10 @@ TEST(SessionTest, PoisonShowsReadsOfUnwrittenMemory) {
 TEST(SessionTest, Profile) {
   Session session = *TrainPlan().MakeSession();
   BoundFunction train = *session.Bind("train");
-  ASSERT_TRUE(train.SetInput("x", Filled(kSize, 2)).ok());  // Dangles after this line and is never run.
+  {
+    const HostTensor gone = Filled(kSize, 2);
+    ASSERT_TRUE(train.SetInput("x", gone).ok());
+  }
   const HostTensor x = Filled(kSize, 2);
   ASSERT_TRUE(train.SetInput("x", x).ok());
   ASSERT_TRUE(train.SetScalar("lr", 1).ok());

@@ -1,0 +1,212 @@
+#include "sinter/frontend/ops/attention.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "sinter/frontend/graph/graph_state.h"
+#include "sinter/frontend/graph/literals.h"
+#include "sinter/frontend/graph/number_bounds.h"
+#include "sinter/frontend/ops/ops.h"
+
+namespace sinter {
+namespace {
+
+constexpr char kFloats[] = "takes floats; Cast(x, F32) first";
+
+// Builds the op from the call's first `inputs` operands, whose shapes have been checked. `shape` is q's
+// shape.
+Tensor BuildAttention(Call& call, size_t inputs, int64_t queries, int64_t keys, const Shape& shape,
+                      const AttentionOptions& options) {
+  const int64_t width = shape[3];
+  if (keys < 1 || shape[2] < 1 || width < 1) {
+    return call.Fail("takes at least one position of k, one head and a width of 1");
+  }
+  const double scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(width)));
+  if (!std::isfinite(scale)) return call.Fail(absl::StrCat("needs a finite scale, got ", scale));
+  // The scores: a whole tensor if no library computes attention.
+  if (!call.CheckShape(DType::kF32, {shape[0], shape[2], queries, keys})) return {};
+  const auto first = llvm::cast<mlir::RankedTensorType>(call.value(0).getType());
+  mlir::Type element = first.getElementType();
+  if (options.math != MathMode::kIeee && !element.isF32()) {
+    return call.Fail("has a math mode, which is for products of f32: leave it out");
+  }
+  llvm::SmallVector<mlir::Value> values;
+  for (size_t i = 0; i < inputs; ++i) values.push_back(call.value(i));
+  mlir::OpBuilder& builder = call.b().builder();
+  auto result = mlir::RankedTensorType::get(shape, element);
+  auto stats = mlir::RankedTensorType::get({shape[0], shape[2], shape[1]},
+                                           element.isF64() ? element : builder.getF32Type());
+  return call.Done(builder
+                       .create<ir::AttentionOp>(call.loc(), result, stats, values, llvm::APFloat(scale),
+                                                options.causal, static_cast<ir::MathMode>(options.math))
+                       .getResult());
+}
+
+bool NeedsScores(const AttentionOptions& o, int64_t queries, int64_t keys) {
+  return o.mask || o.bias || o.key_lengths || o.window != 0 || o.dropout != 0 ||
+         (o.causal && queries != keys);
+}
+
+// Describes an error in the options, as the rest of a sentence; empty if there is none. The result has
+// `scores`.
+std::string WrongIn(const AttentionOptions& o, const Tensor& q, const Shape& scores) {
+  if (o.causal && scores[2] > scores[3]) {
+    return absl::StrCat("is causal with ", scores[2], " positions of q and ", scores[3],
+                        " of k, of which q's must be the last");
+  }
+  if (o.window < 0) return absl::StrCat("has a window of ", o.window, "; 0 means none");
+  if (o.mask && o.mask->dtype() != DType::kI1) return "needs a mask of i1; compare first, as in x > 0";
+  if (o.bias && !IsFloat(o.bias->dtype())) return "needs a bias of floats";
+  if (o.scale && !std::isfinite(*o.scale)) return absl::StrCat("needs a finite scale, got ", *o.scale);
+  if (o.math != MathMode::kIeee && q.dtype() != DType::kF32) {
+    return "has a math mode, which is for products of f32: leave it out";
+  }
+  if (o.key_lengths && ((o.key_lengths->dtype() != DType::kI32 && o.key_lengths->dtype() != DType::kI64) ||
+                        o.key_lengths->shape() != Shape{scores[0]})) {
+    return absl::StrCat("needs key_lengths of type ", TypeString(DType::kI32, {scores[0]}));
+  }
+  return OutOfBounds("a dropout", o.dropout, {.low = 0, .below = 1});
+}
+
+// Returns where a query sees a key, which broadcasts to [B, H, T, S]; nullopt if everywhere.
+std::optional<Tensor> SeenKeys(const AttentionOptions& o, const Tensor& q, int64_t keys) {
+  Builder b(q.function());
+  std::optional<Tensor> seen = o.mask;
+  const auto also = [&](const Tensor& mask) { seen = seen ? *seen && mask : mask; };
+  const int64_t queries = q.dim(1);
+  const Tensor key = b.Iota(I64, {queries, keys}, 1);
+  const Tensor query = b.Iota(I64, {queries, keys}, 0) + (keys - queries);
+  if (o.causal) also(key <= query);
+  if (o.window > 0) also(query - key < o.window);
+  if (o.window > 0 && !o.causal) also(key - query < o.window);
+  if (o.key_lengths) {
+    also(b.Iota(I64, {keys}) < Reshape(Cast(*o.key_lengths, I64), {q.dim(0), 1, 1, 1}));
+  }
+  return seen;
+}
+
+// Attention by ops on scores in memory.
+Tensor ScoredAttention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& o,
+                       Where where) {
+  std::vector<Tensor> operands = {q, k, v};
+  for (const std::optional<Tensor>& more : {o.mask, o.bias, o.key_lengths}) {
+    if (more) operands.push_back(*more);
+  }
+  CompositeCall call("Attention", where, operands);
+  if (!call.ok()) return {};
+  const Shape shape = {q.dim(0), q.dim(2), q.dim(1), k.dim(1)};
+  if (std::string wrong = WrongIn(o, q, shape); !wrong.empty()) return call.Fail(wrong);
+  if (k.dim(1) < 1 || q.dim(2) < 1 || q.dim(3) < 1) {
+    return call.Fail("takes at least one position of k, one head and a width of 1");
+  }
+  const DType in = q.dtype() == DType::kF64 ? DType::kF64 : DType::kF32;
+  // [B, H, T, D], with keys and values repeated for the heads that share them.
+  const int64_t group = q.dim(2) / k.dim(2);
+  const auto by_head = [&](const Tensor& x) {
+    return Transpose(x.dim(2) == q.dim(2) ? x : Repeat(x, group, 2), {0, 2, 1, 3});
+  };
+  const double scale = o.scale.value_or(1 / std::sqrt(static_cast<double>(q.dim(3))));
+  Tensor scores = Cast(MatMul(by_head(q), by_head(k), {.transpose_b = true, .math = o.math}), in) * scale;
+  if (o.bias) scores = scores + Cast(*o.bias, in);
+  const std::optional<Tensor> seen = SeenKeys(o, q, k.dim(1));
+  if (!scores.ok() || (seen && !seen->ok())) return {};
+  if (scores.shape() != shape) return call.Fail("has a bias that does not broadcast to the scores");
+  // The scores of unseen keys are far below all others, but finite: a softmax of infinities alone is NaN.
+  if (seen) scores = Select(*seen, scores, -1e30);
+  if (!scores.ok()) return {};
+  if (scores.shape() != shape) return call.Fail("has a mask that does not broadcast to the scores");
+  Tensor weights = Softmax(scores);
+  if (seen) weights = Select(*seen, weights, 0.0);
+  if (o.dropout > 0) weights = Dropout(weights, o.dropout);
+  return Transpose(MatMul(Cast(weights, q.dtype()), by_head(v), {.math = o.math}), {0, 2, 1, 3});
+}
+
+}  // namespace
+
+Tensor Attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options,
+                 Where where) {
+  Call call("Attention", where, {q, k, v});
+  if (!call.ok()) return {};
+  if (!IsFloat(q.dtype())) return call.Fail(kFloats);
+  if (k.dtype() != q.dtype() || v.dtype() != q.dtype()) {
+    return call.Fail(MixedTypes(q.dtype(), k.dtype() != q.dtype() ? k.dtype() : v.dtype()));
+  }
+  if (q.rank() != 4 || k.rank() != 4) {
+    return call.Fail("takes q, k and v of shape [batch, positions, heads, width]");
+  }
+  if (k.shape() != v.shape()) return call.Fail("takes k and v of one shape");
+  if (q.dim(0) != k.dim(0) || q.dim(3) != k.dim(3)) {
+    return call.Fail("takes q, k and v of one batch, dimension 0, and one width, dimension 3");
+  }
+  if (k.dim(2) < 1 || q.dim(2) % k.dim(2) != 0) {
+    return call.Fail(
+        absl::StrCat("has ", k.dim(2), " heads of k, which must divide the ", q.dim(2), " of q"));
+  }
+  if (NeedsScores(options, q.dim(1), k.dim(1))) return ScoredAttention(q, k, v, options, where);
+  return BuildAttention(call, 3, q.dim(1), k.dim(1), q.shape(), options);
+}
+
+Tensor Attention(const Tensor& qkv, const AttentionOptions& options, Where where) {
+  Call call("Attention", where, {qkv});
+  if (!call.ok()) return {};
+  if (!IsFloat(qkv.dtype())) return call.Fail(kFloats);
+  if (qkv.rank() != 5 || qkv.dim(2) != 3) {
+    return call.Fail("takes q, k and v in one tensor of shape [batch, positions, 3, heads, width]");
+  }
+  if (NeedsScores(options, qkv.dim(1), qkv.dim(1))) {
+    const std::vector<Tensor> parts = Unbind(qkv, 2, where);
+    return ScoredAttention(parts[0], parts[1], parts[2], options, where);
+  }
+  return BuildAttention(call, 1, qkv.dim(1), qkv.dim(1), {qkv.dim(0), qkv.dim(1), qkv.dim(3), qkv.dim(4)},
+                        options);
+}
+
+Tensor Rope(const Tensor& x, const RopeOptions& options, Where where) {
+  std::vector<Tensor> operands = {x};
+  if (options.first_position.is_tensor()) operands.push_back(options.first_position.tensor());
+  CompositeCall call("Rope", where, operands);
+  if (!call.ok()) return {};
+  if (x.rank() != 4 || !IsFloat(x.dtype()) || x.dim(3) % 2 != 0) {
+    return call.Fail("takes floats [batch, positions, heads, width] of an even width");
+  }
+  if (std::string wrong = OutOfBounds("a base", options.base, {.above = 0}); !wrong.empty())
+    return call.Fail(wrong);
+  if (options.first_position.is_tensor()) {
+    const Tensor& first = options.first_position.tensor();
+    if (first.rank() != 0 || (first.dtype() != DType::kI32 && first.dtype() != DType::kI64)) {
+      return call.Fail("needs a first_position of i32[] or i64[]");
+    }
+  }
+  // Angles in f64 or f32: bf16 cannot tell positions apart.
+  const DType in = x.dtype() == DType::kF64 ? DType::kF64 : DType::kF32;
+  Builder b(x.function());
+  const int64_t half = x.dim(3) / 2;
+  const Tensor positions =
+      Cast(options.first_position.is_tensor()
+               ? b.Iota(I64, {x.dim(1), 1, 1}) + Cast(options.first_position.tensor(), I64)
+               : b.Iota(I64, {x.dim(1), 1, 1}) + options.first_position,
+           in);
+  const Tensor rates = Exp(b.Iota(in, {half}) * (-std::log(options.base) / static_cast<double>(half)));
+  const Tensor angles = positions * rates, c = Cos(angles), s = Sin(angles);
+  const Shape pairs = {x.dim(0), x.dim(1), x.dim(2), options.interleaved ? half : 2,
+                       options.interleaved ? 2 : half};
+  const int64_t dim = options.interleaved ? 4 : 3;
+  const std::vector<Tensor> parts = Unbind(Reshape(Cast(x, in), pairs), dim);
+  const Tensor turned = Stack({parts[0] * c - parts[1] * s, parts[1] * c + parts[0] * s}, dim);
+  return Cast(Reshape(turned, x.shape()), x.dtype());
+}
+
+Tensor AlibiBias(Builder& b, int64_t heads, int64_t queries, int64_t keys, Where where) {
+  const Tensor key = b.Iota(F32, {queries, keys}, 1, where);
+  CompositeCall call("AlibiBias", where, {key});
+  if (!call.ok()) return {};
+  if (heads < 1 || (heads & (heads - 1)) != 0) {
+    return call.Fail(absl::StrCat("has ", heads, " heads, which must be a power of two"));
+  }
+  if (queries > keys) return call.Fail("has more queries than keys, and they are the last positions");
+  const Tensor query = b.Iota(F32, {queries, keys}, 0) + static_cast<double>(keys - queries);
+  const Tensor slopes = Exp2((b.Iota(F32, {heads, 1, 1}) + 1.0) * (-8.0 / static_cast<double>(heads)));
+  return -(slopes * Abs(query - key));
+}
+
+}  // namespace sinter
