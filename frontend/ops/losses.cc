@@ -131,16 +131,16 @@ DType ComputeType(const Tensor& x) { return x.dtype() == DType::kF64 ? DType::kF
 Tensor WeightedCrossEntropy(const Tensor& logits, const Tensor& labels, const CrossEntropyOptions& o,
                             const Tensor& nll, const Tensor& smooth) {
   const DType in = ComputeType(logits);
-  Tensor counts = Cast(o.ignore_label ? NotEqual(labels, *o.ignore_label) : Equal(labels, labels), in);
+  const Tensor is_kept = o.ignore_label ? NotEqual(labels, *o.ignore_label) : Equal(labels, labels);
+  Tensor counts = Cast(is_kept, in);
   if (o.class_weights) {
     // An ignored label may be outside of the classes; its weight is not used.
-    counts = counts * Gather(Cast(*o.class_weights, in), Maximum(labels, 0), 0);
+    counts = counts * Gather(Cast(*o.class_weights, in), Select(is_kept, labels, 0), 0);
   }
   Tensor each = Cast(nll, in) * (o.class_weights ? counts : Operand(1.0));
   if (smooth.ok()) {
-    const Tensor kept = o.ignore_label ? Select(NotEqual(labels, *o.ignore_label), smooth, 0.0) : smooth;
     // A label outside of the classes makes the loss NaN.
-    each = each * (1 - o.label_smoothing) + kept * o.label_smoothing;
+    each = each * (1 - o.label_smoothing) + Select(is_kept, smooth, 0.0) * o.label_smoothing;
   }
   const Tensor result = o.reduction == Reduction::kNone  ? each
                         : o.reduction == Reduction::kSum ? Sum(each)

@@ -139,6 +139,22 @@ TEST_F(LossesTest, IgnoredLabelsDoNotCount) {
   for (size_t c = 0; c < kClasses; ++c) EXPECT_EQ(got["gradient"][kClasses + c], 0);
 }
 
+TEST_F(LossesTest, AnIgnoredLabelMayBeOutsideOfTheClasses) {
+  Graph graph("g");
+  graph.Function("f", Mode::kEval, [&](Builder& b) {
+    const CrossEntropyOptions options{.ignore_label = 100, .class_weights = Weights(b)};
+    b.Output("loss", SoftmaxCrossEntropy(b.Input("x", F32, {2, kClasses}), b.Input("y", I32, {2}), options));
+  });
+  Session session = MustStart(graph, {.device = TestDevice(), .check_indices = true});
+  const std::vector<float> x = Numbers(2 * kClasses, -3, 3);
+  const HostTensor logits = *HostTensor::FromVector<float>({2, kClasses}, x);
+  const HostTensor ignored = *HostTensor::FromVector<int32_t>({2}, {100, 2});
+  const Rows want = CrossEntropyOf({x.begin() + kClasses, x.end()}, OneHots({2}), true, 0);
+  EXPECT_NEAR(Floats(session, "f", {{"x", logits}, {"y", ignored}}, "loss")[0],
+              want.each[0] / want.weights[0], 2e-5);
+  EXPECT_FALSE(session.Run("f", {{"x", logits}, {"y", *HostTensor::FromVector<int32_t>({2}, {5, 2})}}).ok());
+}
+
 TEST_F(LossesTest, LabelsOutsideOfTheClassesGiveNan) {
   auto got = Compute(Numbers(kRows * kClasses, -3, 3), [&](Builder& b, const Tensor& logits) {
     const std::vector<int32_t> labels = {2, 5, 4, -2, 4, 3};
