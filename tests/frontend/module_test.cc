@@ -255,7 +255,7 @@ TEST(ModuleTest, AnErrorHasTheLineInForwardAndThatOfTheCall) {
 
 TEST(ModuleTest, AnErrorOfSintersOwnLayersHasTheProgramsLine) {
   Graph graph("g");
-  nn::Sequential net{nn::Sequential{nn::Linear(3), nn::Conv2d(4, 3)}};
+  nn::Sequential net{nn::Sequential{nn::Linear(3), nn::Conv2d(4, 3)}, nn::Relu()};
   uint32_t call = 0;
   graph.Function("f", Mode::kEval, [&](Builder& b) {
     const Tensor x = b.Input("x", F32, {3, 5});

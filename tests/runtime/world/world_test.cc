@@ -405,9 +405,11 @@ TEST(OutOfStepTest, GpusCompareTheirRunsBefore) {
         const absl::Status status =
             session.Run(world.rank() == 0 ? "f" : "g", {{"x0", x}, {"x1", x}}).status();
         EXPECT_TRUE(absl::IsUnavailable(status)) << status;
-        EXPECT_THAT(MessageOf(status),
-                    ::testing::MatchesRegex("rank [01] is at run 1, [fg], where rank [01] is "
-                                            "at run 1 \\(.*\\) in [fg]"));
+        EXPECT_THAT(
+            MessageOf(status),
+            ::testing::MatchesRegex("rank [01] is at run 1, the start of a run, function \"[fg]\", where "
+                                    "rank [01] is at run 1 \\(.*\\) in the start of a run, function "
+                                    "\"[fg]\""));
         EXPECT_EQ(gpus[0].counts().collectives, 0);
       },
       std::chrono::milliseconds(5000));
