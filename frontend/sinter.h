@@ -29,6 +29,7 @@
 #include "sinter/frontend/nn/module.h"
 #include "sinter/frontend/ops/collectives.h"
 #include "sinter/frontend/ops/elementwise_kernel.h"
+#include "sinter/frontend/ops/loops.h"
 #include "sinter/frontend/ops/ops.h"
 #include "sinter/frontend/optim/adaptive_rules.h"
 #include "sinter/frontend/optim/optimizer.h"

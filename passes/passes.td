@@ -224,6 +224,17 @@ def DropUnitDims : Pass<"sinter-drop-unit-dims", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }
 
+def OutlineLoops : Pass<"sinter-outline-loops", "::mlir::ModuleOp"> {
+  let summary = "Make the bodies of loops functions of their own";
+  let description = [{
+    Every `scan` becomes a `loop`, and its region a private function before the one that it is in, the body of an inner loop
+    before that of the outer one. From here on passes see straight lists of ops, and each body once, whatever its trips.
+    The number of the trip becomes a slice of an iota, and constants other than splats become invariants: the plan's fragments
+    have no constants. The ops of a body are on the loop's device; an op on another is an error with both lines.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+}
+
 def AssignLayouts : Pass<"sinter-assign-layouts", "::mlir::func::FuncOp"> {
   let summary = "Choose the memory order of image tensors";
   let description = [{
@@ -417,6 +428,20 @@ def ChunkExchanges : Pass<"sinter-chunk-exchanges", "::mlir::ModuleOp"> {
   let options = [
     Option<"parts", "parts", "int64_t", "0", "0: as predicted; 1: none; n: cut every exchange that can be into n parts">,
     Option<"report", "report", "bool", "false", "Report exchanges in parts, and why others stay whole">
+  ];
+}
+
+def PlanFragments : Pass<"sinter-plan-fragments", "::mlir::ModuleOp"> {
+  let summary = "Lay out the memory of fragments, so that the loops that run them know their workspace";
+  let description = [{
+    Runs `order-calls`, `update-in-place` and `plan-memory` on each fragment, the body of an inner loop first. The bytes of a
+    fragment's arena become the workspace of the loops that run it. Later runs of these passes leave fragments as they are.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect", "::sinter::plan_ir::PlanDialect"];
+  let options = [
+    Option<"reuse", "reuse", "bool", "true", "As of plan-memory">,
+    Option<"in_place", "in-place", "bool", "true", "Calls may overwrite inputs that die there, and carries">,
+    Option<"report", "report", "bool", "false", "As of these passes">
   ];
 }
 

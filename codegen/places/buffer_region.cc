@@ -31,6 +31,19 @@ bool SameMemory(const BufferRegion& a, const BufferRegion& b) {
   return a.space == b.space && a.device == b.device && MemoryOf(a) == MemoryOf(b);
 }
 
+// True for the part of a stack that a trip of a loop reads or writes: it begins at a multiple of its bytes.
+bool IsOfTrip(const BufferRegion& place) {
+  auto function = place.root ? llvm::dyn_cast_or_null<plan_ir::FunctionOp>(place.root->getParentOp()) : nullptr;
+  if (!function || !function.getFragment() || !place.name) return false;
+  auto symbol = llvm::dyn_cast<mlir::FlatSymbolRefAttr>(place.name);
+  const llvm::StringRef name = symbol ? symbol.getValue() : llvm::cast<mlir::StringAttr>(place.name).getValue();
+  return name.starts_with(ir::kSlicePrefix) || name.starts_with(ir::kStackPrefix);
+}
+
+int64_t SizeOf(mlir::Operation* buffer) {
+  return llvm::cast<plan_ir::BufferType>(buffer->getResult(0).getType()).getBytes();
+}
+
 }  // namespace
 
 bool BufferRegion::IsAligned(int64_t alignment) const {
@@ -38,6 +51,7 @@ bool BufferRegion::IsAligned(int64_t alignment) const {
   if (auto input = llvm::dyn_cast_or_null<plan_ir::InputOp>(root); input && input.getPart()) {
     start = std::gcd(start, plan_ir::StartDivisor(*input.getPart()));
   }
+  if (IsOfTrip(*this)) start = std::gcd(start, SizeOf(root));
   return start % alignment == 0;
 }
 

@@ -4,6 +4,7 @@
 #include "sinter/codegen/cpu/cpu_backends.h"
 #include "sinter/codegen/cuda/catalog/catalog_backend.h"
 #include "sinter/codegen/cuda/cuda_backend.h"
+#include "sinter/codegen/plan/loop_backend.h"
 #include "sinter/codegen/plan/lower_collective.h"
 #include "sinter/codegen/steps/library_backend.h"
 #include "sinter/runtime/host/status.h"
@@ -13,6 +14,7 @@ namespace sinter::codegen {
 Backends::Backends(mlir::MLIRContext* context) : cpu_code_(context), cuda_kernels_(context) {
   // The first row that computes a call gets it: hand-written kernels come before libraries.
   backends_.push_back(MakeCollectiveBackend());
+  backends_.push_back(MakeLoopBackend(cuda_kernels_));
   backends_.push_back(MakeCudaCatalogBackend(cuda_kernels_));
   backends_.push_back(MakeUserCpuBackend(cpu_code_));
   backends_.push_back(MakeLibraryBackend());

@@ -291,7 +291,7 @@ absl::StatusOr<GpuKernelTable> WriteGpuKernels(PlanContents& plan, const std::ve
 // The tables of a plan's content, and its code for CPUs.
 struct PlanTables {
   std::vector<Offset<fb::Variable>> variables;
-  std::vector<Offset<fb::Function>> functions;
+  std::vector<Offset<fb::Function>> functions, fragments;
   Offset<fb::Mesh> mesh;
   std::vector<std::string> shared_objects;  // One a target; empty without code.
   bool computes_on_cpus = false;
@@ -308,6 +308,8 @@ absl::StatusOr<std::string> Finish(PlanContents& plan, const EmitOptions& option
   auto locations = builder.CreateVector(lines);
   auto variable_table = builder.CreateVector(tables.variables);
   auto function_table = builder.CreateVector(tables.functions);
+  Offset<flatbuffers::Vector<Offset<fb::Function>>> fragment_table;
+  if (!tables.fragments.empty()) fragment_table = builder.CreateVector(tables.fragments);
   Offset<fb::Target> target = 0;
   if (tables.computes_on_cpus) target = WriteTarget(builder, options.targets.back());
   auto producer = builder.CreateString(options.producer), name = builder.CreateString(options.name);
@@ -323,9 +325,10 @@ absl::StatusOr<std::string> Finish(PlanContents& plan, const EmitOptions& option
   auto notes = WriteNotes(plan, options.whole_notes);
   SINTER_ASSIGN_OR_RETURN(GpuKernelTable gpu_kernels, WriteGpuKernels(plan, sources, options, times));
   fb::FinishPlanBuffer(
-      builder, fb::CreatePlan(builder, Plan::LeastVersion(/*has_mesh=*/!tables.mesh.IsNull()), producer, name,
-                              hash, target, variable_table, function_table, locations, constants, code,
-                              devices, gpu_kernels, better_code, tables.mesh, rank_values, reasons, notes));
+      builder, fb::CreatePlan(builder, Plan::LeastVersion(!tables.mesh.IsNull(), !tables.fragments.empty()), producer,
+                              name, hash, target, variable_table, function_table, locations, constants, code,
+                              devices, gpu_kernels, better_code, tables.mesh, rank_values, reasons, notes,
+                              fragment_table));
   std::string bytes(reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize());
   SINTER_RETURN_IF_ERROR(SealPlan(bytes));
   return bytes;
@@ -336,8 +339,10 @@ absl::StatusOr<PlanTables> WriteTables(mlir::ModuleOp module, PlanContents& plan
   PlanTables tables;
   plan.devices = DevicesOf(module);
   tables.variables = WriteVariables(module, plan);
+  // A fragment is written before what runs it.
   for (auto function : module.getOps<plan_ir::FunctionOp>()) {
-    SINTER_ASSIGN_OR_RETURN(tables.functions.emplace_back(), WriteFunction(function, plan, backends));
+    SINTER_ASSIGN_OR_RETURN(const Offset<fb::Function> written, WriteFunction(function, plan, backends));
+    (function.getFragment() ? tables.fragments : tables.functions).push_back(written);
   }
   tables.mesh = WriteMesh(plan, module);
   tables.computes_on_cpus = ComputesOnCpus(module);

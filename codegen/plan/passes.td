@@ -15,6 +15,7 @@ def SelectKernels : Pass<"sinter-select-kernels", "::sinter::plan_ir::FunctionOp
     | back end | computes |
     |---|---|
     | `collective` | collectives of several devices |
+    | `loop` | loops, by the fragment that each runs |
     | `cuda.catalog` | on GPUs: library ops with a hand-written kernel, and user kernels |
     | `cpu.user` | on CPUs: user kernels |
     | `library` | other library ops: cuBLASLt and cuDNN on GPUs, the kernels of kernels/cpu and oneDNN on CPUs |

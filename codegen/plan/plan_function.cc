@@ -2,8 +2,7 @@
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
-#include "sinter/codegen/cuda/catalog/cuda_copy.h"
-#include "sinter/codegen/places/buffer_region.h"
+#include "sinter/codegen/plan/copy_step.h"
 #include "sinter/codegen/steps/step_writer.h"
 #include "sinter/runtime/host/status.h"
 
@@ -27,6 +26,7 @@ class FunctionWriter {
   absl::StatusOr<Offset<fb::Function>> Write() {
     llvm::StringSet<> inputs_written;
     for (auto input : function_.getBody().front().getOps<plan_ir::InputOp>()) {
+      if (function_.getFragment()) break;
       // An input on several devices is one port; its other buffers name their devices.
       if (!inputs_written.insert(input.getName()).second) continue;
       const uint32_t whole = writer_.AddWholeInput(input);
@@ -38,7 +38,8 @@ class FunctionWriter {
       if (auto call = llvm::dyn_cast<plan_ir::CallOp>(op)) {
         SINTER_RETURN_IF_ERROR(AddCall(call));
       } else if (auto copy = llvm::dyn_cast<plan_ir::CopyOp>(op)) {
-        SINTER_RETURN_IF_ERROR(AddCopy(copy));
+        SINTER_RETURN_IF_ERROR(
+            AddCopyStep(copy.getSource(), copy.getTarget(), copy, writer_, backends_.cuda_kernels()));
       }
     }
     SINTER_RETURN_IF_ERROR(AddOutputs());
@@ -51,10 +52,28 @@ class FunctionWriter {
     Offset<flatbuffers::Vector<uint64_t>> more;
     if (arenas.size() > 1) more = builder_.CreateVector(arenas.data() + 1, arenas.size() - 1);
     return fb::CreateFunction(builder_, name, inputs, outputs, buffers, steps, arenas.front(), more,
-                              WriteRanks());
+                              WriteRanks(), WriteParameters());
   }
 
  private:
+  // Returns 0 for a function that is no fragment. Otherwise adds the fragment to the plan.
+  Offset<flatbuffers::Vector<Offset<fb::Parameter>>> WriteParameters() {
+    if (!function_.getFragment()) return 0;
+    FragmentContents fragment = {.index = static_cast<uint32_t>(plan_.fragments.size()),
+                                 .parameters = writer_.parameters(),
+                                 .flops = writer_.flops(),
+                                 .bytes = writer_.bytes()};
+    for (ir::DeviceAttr device : function_.deviceList()) {
+      fragment.arena_bytes = std::max(fragment.arena_bytes, function_.arenaBytesOf(device).value_or(0));
+    }
+    std::vector<Offset<fb::Parameter>> parameters;
+    for (const FragmentParameter& parameter : fragment.parameters) {
+      parameters.push_back(fb::CreateParameter(builder_, parameter.bytes, parameter.is_written));
+    }
+    plan_.fragments[function_.getSymName().str()] = std::move(fragment);
+    return builder_.CreateVector(parameters);
+  }
+
   Offset<flatbuffers::Vector<const fb::CoordinateRange*>> WriteRanks() {
     if (!function_.getRanks()) return 0;
     std::vector<fb::CoordinateRange> ranges;
@@ -88,28 +107,6 @@ class FunctionWriter {
       AddPort(name.getValue(), first, llvm::cast<plan_ir::BufferType>(buffers.front().getType()).getTensor(),
               output_ports_, replicas);
     }
-    return absl::OkStatus();
-  }
-
-  absl::Status AddCopy(plan_ir::CopyOp copy) {
-    StepWriter::Step step;
-    SINTER_ASSIGN_OR_RETURN(uint32_t from, writer_.AddBuffer(copy.getSource()));
-    SINTER_ASSIGN_OR_RETURN(uint32_t to, writer_.AddBuffer(copy.getTarget()));
-    if (from == to) return absl::OkStatus();
-    uint64_t bytes = llvm::cast<plan_ir::BufferType>(copy.getSource().getType()).getBytes();
-    step.name = "copy";
-    if (const std::optional<CudaCatalogLaunch> launch =
-            CudaCopy(RegionOf(copy.getSource()), RegionOf(copy.getTarget()))) {
-      const uint32_t kernel = backends_.cuda_kernels().AddSource(launch->source());
-      step.type = fb::StepBody::GpuKernelStep;
-      step.body = fb::CreateGpuKernelStep(builder_, kernel, launch->grid, launch->block, 0).Union();
-    } else {
-      step.type = fb::StepBody::CopyStep;
-      step.body = fb::CreateCopyStep(builder_, bytes).Union();
-    }
-    step.inputs = {from}, step.outputs = {to};
-    step.bytes = 2.0 * bytes;
-    writer_.AddStep(step, copy);
     return absl::OkStatus();
   }
 

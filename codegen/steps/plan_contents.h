@@ -59,6 +59,21 @@ class ReasonTable {
   std::map<ExchangeReason, uint32_t> index_;
 };
 
+// fb::Parameter, with the name of ir::kParameterAttr.
+struct FragmentParameter {
+  std::string name;
+  uint64_t bytes = 0;
+  bool is_written = false;
+};
+
+// What a loop needs to know of a fragment that is written.
+struct FragmentContents {
+  uint32_t index = 0;  // Into Plan.fragments.
+  std::vector<FragmentParameter> parameters;
+  int64_t arena_bytes = 0;
+  double flops = 0, bytes = 0;  // Sums of its steps.
+};
+
 struct PlanContents {
   // Index into `devices`.
   uint32_t DeviceIndex(ir::DeviceAttr device) const;
@@ -70,6 +85,7 @@ struct PlanContents {
   std::map<std::string, uint32_t> variables;  // Index by symbol.
   ConstantPool constants;
   std::vector<RankNumber> rank_values;  // Each once.
+  std::map<std::string, FragmentContents> fragments;  // By symbol.
   LocationTable locations;
   ReasonTable reasons;
 };

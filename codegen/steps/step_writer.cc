@@ -28,6 +28,7 @@ absl::StatusOr<uint32_t> StepWriter::AddBuffer(Value buffer) {
   auto type = llvm::cast<plan_ir::BufferType>(buffer.getType()).getTensor();
   uint64_t offset = place.offset;
   uint32_t device = plan_.DeviceIndex(place.device);
+  if (function_.getFragment()) return AddInFragment(place, buffer);
   switch (place.space) {
     case BufferRegion::Space::kUnplaced:
       return Unplaced(buffer.getLoc());
@@ -56,6 +57,31 @@ absl::StatusOr<uint32_t> StepWriter::AddBuffer(Value buffer) {
     }
   }
   return Unplaced(buffer.getLoc());
+}
+
+// A fragment has memory of its own in its arena alone. What is an input or a variable of a function is a
+// parameter of a fragment.
+absl::StatusOr<uint32_t> StepWriter::AddInFragment(const BufferRegion& place, Value buffer) {
+  auto type = llvm::cast<plan_ir::BufferType>(buffer.getType()).getTensor();
+  const uint32_t device = plan_.DeviceIndex(place.device);
+  if (place.space == BufferRegion::Space::kUnplaced) return Unplaced(buffer.getLoc());
+  if (place.space == BufferRegion::Space::kArena)
+    return AddBuffer(fb::Space::Arena, 0, place.offset, type, device);
+  const bool is_written = place.space == BufferRegion::Space::kVariable;
+  if (!is_written && place.space != BufferRegion::Space::kInput) {
+    return absl::UnimplementedError(
+        absl::StrCat(UserLine(buffer.getLoc()), ": the body of a loop reads a constant, which fragments of a "
+                                                "plan cannot hold; make it before the loop"));
+  }
+  const std::string name = is_written ? llvm::cast<mlir::FlatSymbolRefAttr>(place.name).getValue().str()
+                                      : llvm::cast<mlir::StringAttr>(place.name).str();
+  auto found = llvm::find_if(parameters_, [&](const FragmentParameter& p) { return p.name == name; });
+  const uint32_t index = found - parameters_.begin();
+  if (found == parameters_.end()) {
+    auto whole = llvm::cast<plan_ir::BufferType>(place.root->getResult(0).getType());
+    parameters_.push_back({name, static_cast<uint64_t>(whole.getBytes()), is_written});
+  }
+  return AddBuffer(fb::Space::Parameter, index, place.offset, type, device);
 }
 
 // A part begins at a row of the whole tensor, which differs between ranks.
@@ -141,6 +167,7 @@ absl::StatusOr<StepWriter::Step> StepWriter::StepOfLibraryOp(plan_ir::CallOp cal
 }
 
 void StepWriter::AddStep(const Step& step, mlir::Operation* op) {
+  flops_ += step.flops, bytes_ += step.bytes;
   auto name = builder().CreateString(step.name);
   auto inputs = builder().CreateVector(step.inputs), outputs = builder().CreateVector(step.outputs);
   auto locations = builder().CreateVector(plan_.locations.Add(op->getLoc()));

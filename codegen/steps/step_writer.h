@@ -57,6 +57,11 @@ class StepWriter {
 
   const std::vector<flatbuffers::Offset<fb::Buffer>>& buffers() const { return buffers_; }
   const std::vector<flatbuffers::Offset<fb::Step>>& steps() const { return steps_; }
+  // Of a fragment: those that its steps name, in the order of the buffers' indices.
+  const std::vector<FragmentParameter>& parameters() const { return parameters_; }
+  // Sums over the steps.
+  double flops() const { return flops_; }
+  double bytes() const { return bytes_; }
 
  private:
   // Two buffers with equal keys share one entry of the table.
@@ -65,6 +70,7 @@ class StepWriter {
   uint32_t AddBuffer(fb::Space space, uint32_t index, uint64_t offset, mlir::RankedTensorType type,
                      uint32_t device, const std::vector<int64_t>& rank_strides = {});
   uint32_t AddInput(const BufferRegion& place, mlir::RankedTensorType type);
+  absl::StatusOr<uint32_t> AddInFragment(const BufferRegion& place, mlir::Value buffer);
 
   plan_ir::FunctionOp function_;
   PlanContents& plan_;
@@ -72,7 +78,9 @@ class StepWriter {
   std::map<Key, uint32_t> buffer_index_;
   std::vector<flatbuffers::Offset<fb::Buffer>> buffers_;
   std::vector<flatbuffers::Offset<fb::Step>> steps_;
+  std::vector<FragmentParameter> parameters_;
   uint64_t epoch_ = 0;
+  double flops_ = 0, bytes_ = 0;
 };
 
 // OK if the call has the `needed` bytes of workspace. INVALID_ARGUMENT, with the user's line, if not.

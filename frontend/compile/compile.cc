@@ -142,6 +142,11 @@ void DropUnitDims(Manager& m, const CompileOptions& o) {
   Simplify(m, o);
 }
 
+void OutlineLoops(Manager& m, const CompileOptions& o) {
+  m.addPass(createOutlineLoops());
+  Simplify(m, o);
+}
+
 void AssignLayouts(Manager& m, const CompileOptions& o) {
   m.addNestedPass<FuncOp>(createAssignLayouts({.layout = LayoutName(o.image_layout)}));
 }
@@ -233,6 +238,7 @@ std::vector<Stage> TensorStages() {
       {"shard", Shard, &CompileReport::copies, /*explains_ranks=*/true},
       {"localise", Localise, &CompileReport::copies, /*explains_ranks=*/true},
       {"drop-unit-dims", DropUnitDims},
+      {"outline-loops", OutlineLoops},
       {"assign-layouts", AssignLayouts},
       {"gather-pixels", GatherPixels},
       {"pad-channels", PadChannels},
@@ -288,6 +294,11 @@ std::vector<Stage> PlanStages() {
          m.addNestedPass<FunctionOp>(codegen::createSelectKernels({.report = o.report}));
        },
        &CompileReport::kernels},
+      {"plan-fragments",
+       [](Manager& m, const Options& o) {
+         m.addPass(createPlanFragments({.reuse = o.reuse_memory, .in_place = o.in_place, .report = o.report}));
+       },
+       &CompileReport::memory},
       {"order-calls", [](Manager& m, const Options&) { m.addNestedPass<FunctionOp>(createOrderCalls()); }},
       {"update-in-place",
        [](Manager& m, const Options& o) {

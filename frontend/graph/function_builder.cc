@@ -103,7 +103,20 @@ FunctionBuilder::Random FunctionBuilder::NextRandom(Where where) {
   if (auto next = graph_.module()->getAttrOfType<mlir::IntegerAttr>("sinter.next_stream"))
     stream = next.getInt();
   graph_.module()->setAttr("sinter.next_stream", builder_.getI64IntegerAttr(stream + 1));
-  return {Read(seed_op), Read(step_op), stream};
+  return {Read(seed_op), StepInTrip(Read(step_op)), stream};
+}
+
+// Each trip of the loops around draws other numbers: the number of the trip, counted over all loops, is the
+// upper half of the step.
+mlir::Value FunctionBuilder::StepInTrip(mlir::Value step) {
+  if (bodies_.empty()) return step;
+  ir::GraphBuilder b(builder_, bodies_.back().loc);
+  ir::Expr trip;
+  for (const OpenBody& body : bodies_) {
+    const ir::Expr number = b.wrap(body.region->front().getArgument(0));
+    trip = trip ? trip * static_cast<double>(body.trips) + number : number;
+  }
+  return (b.wrap(step) + trip * static_cast<double>(int64_t{1} << 32)).value;
 }
 
 std::vector<ir::VariableOp> FunctionBuilder::TrainableReads() const {
@@ -183,7 +196,12 @@ void Call::Start() {
 
 bool Call::CheckOperand(const Tensor& t) {
   if (t.ok()) {
-    if (t.function() == function_) return true;
+    if (t.function() == function_) {
+      if (function_->IsOpen(mlir::Value::getFromOpaquePointer(t.value()))) return true;
+      Fail("takes a tensor of a loop's body, which has ended; return it from the body, as a carry or to be "
+           "stacked");
+      return false;
+    }
     const bool foreign = &t.function()->graph() != &graph();
     Fail(absl::StrCat(
         "takes a tensor of ",

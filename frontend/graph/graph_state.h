@@ -167,6 +167,22 @@ class FunctionBuilder {
   // Moves the function out of the program, into `module`.
   void MoveTo(mlir::ModuleOp module) { func_->moveBefore(module.getBody(), module.getBody()->end()); }
 
+  // Begins the body of a loop: what is built from here on goes into the block that it returns, whose arguments
+  // are the number of the trip, i64[], then values of these types.
+  mlir::Block& EnterBody(int64_t trips, const std::vector<mlir::Type>& types, mlir::Location loc);
+  // What a loop takes from around it, and what its body gives.
+  struct Loop {
+    llvm::SmallVector<mlir::Value> first, slices, next, stacked;
+    bool reverse = false;
+  };
+  // Ends the innermost body and builds its loop. Returns the carries after the last trip, then the stacks.
+  llvm::SmallVector<mlir::Value> FinishBody(Loop loop);
+  // Ends the innermost body without a loop.
+  void DropBody();
+  bool IsInBody() const { return !bodies_.empty(); }
+  // True if the value may be used here: no body that has ended computes it.
+  bool IsOpen(mlir::Value value) const;
+
   // Places everything built until PopDevice on `device`; null leaves it unplaced.
   void PushDevice(ir::DeviceAttr device) { device_scopes_.push_back(device); }
   void PopDevice() { device_scopes_.pop_back(); }
@@ -191,6 +207,19 @@ class FunctionBuilder {
     FunctionBuilder* function;
   };
 
+  // The body of a loop that is being built.
+  struct OpenBody {
+    std::unique_ptr<mlir::Region> region;
+    int64_t trips;
+    mlir::Location loc;
+    mlir::OpBuilder::InsertPoint before;           // Where the loop will be.
+    std::map<std::string, size_t> values_before;  // The number of each variable's values.
+  };
+
+  mlir::Value StepInTrip(mlir::Value step);
+  void CarryVariables(OpenBody& body, Loop& loop, std::vector<ir::VariableOp>& carried);
+  size_t CountBefore(const OpenBody& body, const std::string& name) const;
+  void ForgetValuesOf(const OpenBody& body);
   mlir::Value AddArgument(mlir::RankedTensorType type, llvm::ArrayRef<mlir::NamedAttribute> attributes,
                           mlir::Location loc);
   void PlaceInserted(mlir::Operation* op);
@@ -213,6 +242,7 @@ class FunctionBuilder {
   std::vector<ir::VariableOp> assigned_;  // In the order of the first assignment.
   llvm::DenseSet<ir::VariableOp> was_assigned_;
   bool uses_random_ = false;
+  std::vector<OpenBody> bodies_;  // The innermost last.
   std::shared_ptr<FunctionBuilder*> cell_ = std::make_shared<FunctionBuilder*>(this);
 };
 

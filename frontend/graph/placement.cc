@@ -75,6 +75,7 @@ ir::DeviceAttr FunctionBuilder::DeviceOf(mlir::Value value) const {
     if (!gradients) return known_device_.lookup(op);
     return DeviceOf(gradients.getXs()[llvm::cast<mlir::OpResult>(value).getResultNumber()]);
   }
+  if (value.getParentBlock() != &func_.getBody().front()) return {};  // Known once the loop is placed.
   mlir::DictionaryAttr attributes =
       argument_attributes_[llvm::cast<mlir::BlockArgument>(value).getArgNumber()];
   auto variable = attributes.getAs<mlir::FlatSymbolRefAttr>(ir::kVariableAttr);

@@ -18,6 +18,7 @@ void SinterDialect::initialize() {
   AddAttentionOps(this);
   AddCollectiveOps(this);
   AddCompositeOps(this);
+  AddControlOps(this);
   AddCustomOps(this);
   AddAttributes(this);
   AddLinearOps(this);

@@ -45,6 +45,7 @@ void AddArithmeticOps(SinterDialect* dialect);
 void AddAttentionOps(SinterDialect* dialect);
 void AddCollectiveOps(SinterDialect* dialect);
 void AddCompositeOps(SinterDialect* dialect);
+void AddControlOps(SinterDialect* dialect);
 void AddCustomOps(SinterDialect* dialect);
 void AddAttributes(SinterDialect* dialect);
 void AddLinearOps(SinterDialect* dialect);
@@ -65,6 +66,14 @@ mlir::AffineMap IdentityOperandMap(mlir::Operation* op);
 inline constexpr llvm::StringLiteral kInputAttr = "sinter.input";
 inline constexpr llvm::StringLiteral kOutputAttr = "sinter.output";
 inline constexpr llvm::StringLiteral kVariableAttr = "sinter.variable";
+// Marks a private function as the body of a loop. Its arguments and results have `sinter.parameter = @carry0`,
+// @slice0, @with0 (invariants) or @stack0 in place of the attributes above: the number among the loop's own.
+inline constexpr llvm::StringLiteral kFragmentAttr = "sinter.fragment";
+inline constexpr llvm::StringLiteral kParameterAttr = "sinter.parameter";
+inline constexpr llvm::StringLiteral kCarryPrefix = "carry";
+inline constexpr llvm::StringLiteral kSlicePrefix = "slice";
+inline constexpr llvm::StringLiteral kInvariantPrefix = "with";
+inline constexpr llvm::StringLiteral kStackPrefix = "stack";
 // On a result: the output that this result copies to another device. On a `sinter.variable`: the variable
 // that this one copies, on another device or in a narrower type.
 inline constexpr llvm::StringLiteral kReplicaOfAttr = "sinter.replica_of";

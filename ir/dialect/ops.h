@@ -34,6 +34,8 @@
 #define GET_OP_CLASSES
 #include "ir/program_ops.h.inc"
 #define GET_OP_CLASSES
+#include "ir/control_ops.h.inc"
+#define GET_OP_CLASSES
 #include "ir/random_ops.h.inc"
 #define GET_OP_CLASSES
 #include "ir/reduce_ops.h.inc"

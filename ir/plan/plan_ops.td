@@ -48,13 +48,16 @@ def FunctionOp : Plan_Op<"function", [Symbol, IsolatedFromAbove, SingleBlock, No
     `on` names the devices, every CPU before every GPU, then by index; the default is cpu:0 alone. Each device has one arena,
     whose bytes are set once memory is laid out: `arena` is the first device's, `and` has those of the further devices.
     `ranks` and `variant_of` are ir::kRanksAttr and ir::kVariantOfAttr (ir/dialect/mesh.h).
+    A `fragment` is the body of a loop. Its inputs and variables are the loop's operands and results of a trip, by the names of
+    ir::kParameterAttr, and its arena lies in the workspace of the call that runs it.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<I64Attr>:$arena_bytes,
                    OptionalAttr<DenseI64ArrayAttr>:$more_arena_bytes, OptionalAttr<Plan_Devices>:$devices,
-                   OptionalAttr<StrAttr>:$variant_of, OptionalAttr<DenseI64ArrayAttr>:$ranks);
+                   OptionalAttr<StrAttr>:$variant_of, OptionalAttr<DenseI64ArrayAttr>:$ranks,
+                   UnitAttr:$fragment);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $sym_name (`variant_of` $variant_of^)? (`ranks` $ranks^)? (`on` $devices^)? (`arena` $arena_bytes^)? (`and` $more_arena_bytes^)? attr-dict-with-keyword $body
+    $sym_name (`fragment` $fragment^)? (`variant_of` $variant_of^)? (`ranks` $ranks^)? (`on` $devices^)? (`arena` $arena_bytes^)? (`and` $more_arena_bytes^)? attr-dict-with-keyword $body
   }];
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
@@ -63,6 +66,8 @@ def FunctionOp : Plan_Op<"function", [Symbol, IsolatedFromAbove, SingleBlock, No
     ::llvm::SmallVector<::sinter::ir::DeviceAttr> deviceList();
     // The name of the function in the plan file.
     ::llvm::StringRef planName() { return getVariantOf().value_or(getSymName()); }
+    // True for a fragment that sinter-plan-fragments has laid out.
+    bool isLaidOutFragment() { return getFragment() && getArenaBytes(); }
     // nullopt before memory is laid out, and for a device that the function does not name.
     std::optional<int64_t> arenaBytesOf(::sinter::ir::DeviceAttr device);
   }];

@@ -46,6 +46,7 @@ class FunctionLowering {
  private:
   mlir::LogicalResult lowerArguments();
   void lowerInput(mlir::BlockArgument argument, mlir::StringAttr name, ir::DeviceAttr device);
+  void lowerParameter(mlir::BlockArgument argument, mlir::FlatSymbolRefAttr name, ir::DeviceAttr device);
   mlir::LogicalResult lowerOp(Operation& op);
   void lowerFusion(ir::FusionOp fusion);
   void lowerLibraryOp(Operation& op);
@@ -54,6 +55,7 @@ class FunctionLowering {
   void lowerInBucket(Operation* op);
   bool lowerToView(ir::FusionOp fusion);
   bool lowerToJoin(ir::FusionOp fusion);
+  bool isAlignedSlice(Value buffer);
   mlir::LogicalResult checkPlaced(Operation& op);
   mlir::LogicalResult lowerResults(mlir::func::ReturnOp op);
   void lowerUpdates(llvm::ArrayRef<std::pair<mlir::FlatSymbolRefAttr, Value>> updates, mlir::Location loc);
@@ -88,7 +90,8 @@ mlir::LogicalResult FunctionLowering::run() {
   auto plan = builder_.create<plan_ir::FunctionOp>(
       function_.getLoc(), function_.getSymNameAttr(), mlir::IntegerAttr(), mlir::DenseI64ArrayAttr(),
       mlir::ArrayAttr(), function_->getAttrOfType<mlir::StringAttr>(ir::kVariantOfAttr),
-      function_->getAttrOfType<mlir::DenseI64ArrayAttr>(ir::kRanksAttr));
+      function_->getAttrOfType<mlir::DenseI64ArrayAttr>(ir::kRanksAttr),
+      function_->getAttrOfType<mlir::UnitAttr>(ir::kFragmentAttr));
   if (!devices_.empty()) {
     llvm::SmallVector<mlir::Attribute> devices(devices_.begin(), devices_.end());
     plan.setDevicesAttr(builder_.getArrayAttr(devices));
@@ -123,6 +126,8 @@ mlir::LogicalResult FunctionLowering::lowerArguments() {
     } else if (auto variable = function_.getArgAttrOfType<mlir::FlatSymbolRefAttr>(i, ir::kVariableAttr)) {
       buffers_[argument] =
           builder_.create<plan_ir::VariableOp>(argument.getLoc(), bufferType(argument), variable, device);
+    } else if (auto parameter = function_.getArgAttrOfType<mlir::FlatSymbolRefAttr>(i, ir::kParameterAttr)) {
+      lowerParameter(argument, parameter, device);
     } else {
       return function_.emitOpError() << "argument " << i << " has neither " << ir::kInputAttr << " nor "
                                      << ir::kVariableAttr << ", so that nothing says where it comes from";
@@ -144,6 +149,26 @@ void FunctionLowering::lowerInput(mlir::BlockArgument argument, mlir::StringAttr
     if (!aligned && IsReadByLibrary(argument)) buffer = copyToAlloc(buffer, argument.getLoc());
   }
   buffers_[argument] = buffer;
+}
+
+// A carry is to a fragment what a variable is to a function.
+void FunctionLowering::lowerParameter(mlir::BlockArgument argument, mlir::FlatSymbolRefAttr name,
+                                      ir::DeviceAttr device) {
+  if (name.getValue().starts_with(ir::kCarryPrefix)) {
+    buffers_[argument] =
+        builder_.create<plan_ir::VariableOp>(argument.getLoc(), bufferType(argument), name, device);
+  } else {
+    Value buffer = builder_.create<plan_ir::InputOp>(argument.getLoc(), bufferType(argument), name.getAttr(),
+                                                     device, ir::PartAttr());
+    const bool copied = name.getValue().starts_with(ir::kSlicePrefix) && !isAlignedSlice(buffer) &&
+                        IsReadByLibrary(argument);
+    buffers_[argument] = copied ? copyToAlloc(buffer, argument.getLoc()) : buffer;
+  }
+}
+
+// True if a library may read and write each trip's part of a stack of such buffers.
+bool FunctionLowering::isAlignedSlice(Value buffer) {
+  return BytesOf(buffer) % ir::TargetModel::Of(deviceOf(buffer)).library_alignment == 0;
 }
 
 mlir::LogicalResult FunctionLowering::checkPlaced(Operation& op) {
@@ -378,9 +403,14 @@ mlir::LogicalResult FunctionLowering::lowerResults(mlir::func::ReturnOp op) {
     Value buffer = buffers_.lookup(tensor);
     auto name = function_.getResultAttrOfType<mlir::StringAttr>(i, ir::kOutputAttr);
     auto variable = function_.getResultAttrOfType<mlir::FlatSymbolRefAttr>(i, ir::kVariableAttr);
+    if (!variable) variable = function_.getResultAttrOfType<mlir::FlatSymbolRefAttr>(i, ir::kParameterAttr);
     if (!name && !variable) {
       return function_.emitOpError() << "result " << i << " has neither " << ir::kOutputAttr << " nor "
                                      << ir::kVariableAttr << ", so that nothing says where it goes";
+    }
+    if (variable && variable.getValue().starts_with(ir::kStackPrefix) && !isAlignedSlice(buffer) &&
+        llvm::isa_and_present<ir::LibraryInterface>(tensor.getDefiningOp())) {
+      buffer = copyToAlloc(buffer, op.getLoc());
     }
     if (variable) updates.push_back({variable, buffer});
     if (!name) continue;
@@ -393,6 +423,10 @@ mlir::LogicalResult FunctionLowering::lowerResults(mlir::func::ReturnOp op) {
     handed_out.push_back(root);
     outputs.push_back({name, buffer});
   }
+  // Values that are stacked may be the old values of carries.
+  std::ranges::stable_partition(updates, [](const auto& update) {
+    return update.first.getValue().starts_with(ir::kStackPrefix);
+  });
   lowerUpdates(updates, op.getLoc());
   for (auto [name, buffer] : outputs) builder_.create<plan_ir::OutputOp>(op.getLoc(), name, buffer);
   return mlir::success();
@@ -408,7 +442,8 @@ void FunctionLowering::lowerUpdates(llvm::ArrayRef<std::pair<mlir::FlatSymbolRef
     bool same = old && old.getVariable() == variable.getValue() && place.offset == 0 &&
                 BytesOf(buffer) == BytesOf(place.root);
     if (same) continue;
-    bool overwritten = old && llvm::any_of(updates, [&](auto& other) {
+    const bool is_stack = variable.getValue().starts_with(ir::kStackPrefix);
+    bool overwritten = old && !is_stack && llvm::any_of(updates, [&](auto& other) {
                          return other.first.getValue() == old.getVariable() && other.second != buffer;
                        });
     copies.push_back({variable, overwritten ? copyToAlloc(buffer, loc) : buffer});

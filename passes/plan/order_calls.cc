@@ -264,6 +264,7 @@ class OrderCallsPass : public impl::OrderCallsBase<OrderCallsPass> {
  public:
   using OrderCallsBase::OrderCallsBase;
   void runOnOperation() override {
+    if (getOperation().isLaidOutFragment()) return;
     llvm::SmallVector<Operation*> steps = StepsOf(getOperation());
     StepGraph graph(steps, /*exchanges_in_order=*/getOperation().getRanks().has_value());
     ArenaUses arena(steps);

@@ -50,6 +50,7 @@ class PlanMemoryPass : public impl::PlanMemoryBase<PlanMemoryPass> {
  public:
   using PlanMemoryBase::PlanMemoryBase;
   void runOnOperation() override {
+    if (getOperation().isLaidOutFragment()) return;
     llvm::SmallVector<ir::DeviceAttr> side_by_side;
     if (reuse && side_by_side_bytes > 0)
       side_by_side = SideBySide(getOperation(), in_place, side_by_side_bytes);

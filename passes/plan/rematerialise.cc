@@ -129,6 +129,7 @@ class RematerialisePass : public impl::RematerialiseBase<RematerialisePass> {
   void runOnOperation() override {
     mlir::ModuleOp module = getOperation();
     for (auto function : module.getOps<plan_ir::FunctionOp>()) {
+      if (function.getFragment()) continue;
       for (ir::DeviceAttr device : function.deviceList()) {
         int64_t fixed = FixedBytes(module, device);
         if (mlir::failed(FunctionBudget(function, device, limit, fixed, in_place).run(report))) {

@@ -139,6 +139,7 @@ class UpdateInPlacePass : public impl::UpdateInPlaceBase<UpdateInPlacePass> {
  public:
   using UpdateInPlaceBase::UpdateInPlaceBase;
   void runOnOperation() override {
+    if (getOperation().isLaidOutFragment()) return;
     llvm::SmallVector<plan_ir::CopyOp> copies;
     for (Operation* step : StepsOf(getOperation())) {
       auto copy = llvm::dyn_cast<plan_ir::CopyOp>(step);

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/plan_generated.h"
 #include "sinter/runtime/execute/device_exchange.h"
+#include "sinter/runtime/execute/loop_step.h"
 #include "sinter/runtime/host/load_times.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/plan/collective.h"
@@ -136,7 +137,10 @@ absl::Status FunctionSteps::MakeStep(size_t index) {
   }
   const LoadTimes::Scope time =
       LoadTimes::Time(memory_->load_times, absl::StrCat("steps: ", std::string(StepKindName(table))));
-  absl::StatusOr<std::unique_ptr<Step>> made = RuntimeOf(table.device()).MakeStep(plan_, table);
+  DeviceRuntime& runtime = RuntimeOf(table.device());
+  absl::StatusOr<std::unique_ptr<Step>> made = table.body_as_LoopStep() != nullptr
+                                                   ? MakeLoopStep(plan_, table, runtime)
+                                                   : runtime.MakeStep(plan_, table);
   if (!made.ok()) return AtStep(index, made.status());
   steps_[index].step = *std::move(made);
   NeedLibraryWorkspace(table.device(), steps_[index].step->LibraryWorkspaceBytes());

@@ -47,6 +47,7 @@ std::byte* SessionBuffers::AddressOf(const fb::Buffer& buffer) const {
     case fb::Space::RankValue:
       return buffers.rank_values + sizeof(int64_t) * buffer.index();
     case fb::Space::Input:
+    case fb::Space::Parameter:
       break;
   }
   return nullptr;

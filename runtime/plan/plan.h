@@ -76,9 +76,11 @@ struct MeshAxisInfo {
 class Plan {
  public:
   // This build reads versions 1 to kVersion.
-  static constexpr uint32_t kVersion = 5;
+  static constexpr uint32_t kVersion = 6;
   // Version for writers: the least that the content needs, so that older builds read what they can.
-  static constexpr uint32_t LeastVersion(bool has_mesh) { return has_mesh ? 5 : 4; }
+  static constexpr uint32_t LeastVersion(bool has_mesh, bool has_fragments = false) {
+    return has_fragments ? 6 : has_mesh ? 5 : 4;
+  }
 
   // InvalidArgument: not a plan, or a version that this build cannot read. DataLoss: truncated or altered.
   // ResourceExhausted: out of memory.

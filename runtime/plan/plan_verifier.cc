@@ -250,6 +250,11 @@ absl::Status VerifyBuffer(const fb::Plan& plan, const fb::Function& function, co
       if (buffer.index() < count) room = *VerifyType(function.inputs()->Get(buffer.index())->type());
       where = "input";
       break;
+    case fb::Space::Parameter:
+      count = function.parameters() == nullptr ? 0 : function.parameters()->size();
+      if (buffer.index() < count) room = function.parameters()->Get(buffer.index())->bytes();
+      where = "parameter";
+      break;
     default:
       return absl::InvalidArgumentError(
           absl::StrCat("space ", static_cast<int>(buffer.space()), " does not exist"));
@@ -409,13 +414,20 @@ absl::Status VerifyContents(std::span<const std::byte> bytes, const fb::Plan& pl
   }
   SINTER_RETURN_IF_ERROR(VerifyPlanCode(plan));
   SINTER_RETURN_IF_ERROR(VerifyGpuKernels(plan));
-  Names variables, functions;
+  Names variables, functions, fragments;
   uint64_t total = 0;
   for (size_t i = 0; plan.variables() != nullptr && i < plan.variables()->size(); ++i) {
     SINTER_RETURN_IF_ERROR(Within(absl::StrCat("variable ", i),
                                   VerifyVariable(plan, *plan.variables()->Get(i), variables, total)));
   }
   SINTER_RETURN_IF_ERROR(VerifyVariableReplicas(plan));
+  for (uint32_t i = 0; plan.fragments() != nullptr && i < plan.fragments()->size(); ++i) {
+    const fb::Function& fragment = *plan.fragments()->Get(i);
+    const std::string subject = absl::StrCat("fragment ", i);
+    SINTER_RETURN_IF_ERROR(Within(subject, fragments.Add(fragment.name())));
+    SINTER_RETURN_IF_ERROR(Within(subject, VerifyFragment(plan, i)));
+    SINTER_RETURN_IF_ERROR(Within(subject, VerifyFunction(plan, fragment)));
+  }
   for (size_t i = 0; plan.functions() != nullptr && i < plan.functions()->size(); ++i) {
     const fb::Function& function = *plan.functions()->Get(i);
     SINTER_RETURN_IF_ERROR(Within(absl::StrCat("function ", i),
@@ -423,7 +435,9 @@ absl::Status VerifyContents(std::span<const std::byte> bytes, const fb::Plan& pl
     SINTER_RETURN_IF_ERROR(
         Within(absl::StrCat("function \"", function.name()->c_str(), "\""), VerifyFunction(plan, function)));
   }
-  return VerifyFunctionRanks(plan);
+  SINTER_RETURN_IF_ERROR(VerifyFunctionRanks(plan));
+  const absl::Status runs = VerifyFragmentRuns(plan);
+  return runs.ok() ? runs : Malformed(absl::string_view(runs.message()));
 }
 
 }  // namespace

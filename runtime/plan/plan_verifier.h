@@ -29,6 +29,8 @@
 //  - In a plan with a mesh, every function runs on each rank once. For all of its ranks, its buffers are
 //    inside their inputs. All ranks have the same exchanges over axes in the same order, and members of one
 //    exchange agree on the sizes (docs/collectives.md says why no rank then waits forever).
+//  - Fragments have no ports, spaces or exchanges of functions; loops run fragments of lower indices, within
+//    their operands in every trip, and their workspace has room for the fragment's arena.
 //  - A replica of an output's buffer has the same type. The output's buffers are all on different devices.
 //
 // Not checked: the code in shared_object. Trust a plan as far as you trust its source.
@@ -114,6 +116,15 @@ absl::Status VerifyDeviceName(const fb::DeviceName& name);
 inline constexpr size_t kPlanMaxReasons = 65536;
 inline constexpr size_t kPlanMaxReasonBytes = 1024;
 inline constexpr size_t kPlanMaxReasonLines = 8;
+
+inline constexpr uint32_t kPlanMaxFragmentDepth = 8;
+inline constexpr uint64_t kPlanMaxRunSteps = uint64_t{1} << 44;  // Steps that a run of a function makes.
+
+// For VerifyPlan (fragment_verifier.cc): that a fragment has what fragments may have, before VerifyFunction.
+absl::Status VerifyFragment(const fb::Plan& plan, uint32_t index);
+// Verifies the depth to which fragments run others, and that no function is practically endless. All loops
+// must be verified.
+absl::Status VerifyFragmentRuns(const fb::Plan& plan);
 
 // For VerifyPlan: Plan.exchange_reasons and Plan.whole_notes.
 absl::Status VerifyExchangeReasons(const fb::Plan& plan);

@@ -59,6 +59,11 @@ constexpr auto kStepKinds = std::to_array<StepKind>({
      .needs_why = "attention is a step of GPUs",
      .contraction_type = AttentionContraction,
      .make_cost = MakeCost::kSlow},
+    {.body = fb::StepBody::LoopStep,
+     .name = "loop",
+     .verify = VerifyLoop,
+     .text = LoopText,
+     .make_cost = MakeCost::kSlow},
 });
 
 constexpr bool HasEveryKindInOrder() {

@@ -45,6 +45,9 @@ absl::Status VerifyAttention(const StepToVerify& step);
 std::string AttentionText(const fb::Plan& plan, const fb::Step& step);
 std::optional<ContractionType> AttentionContraction(const fb::Step& step);
 
+absl::Status VerifyLoop(const StepToVerify& step);
+std::string LoopText(const fb::Plan& plan, const fb::Step& step);
+
 absl::Status VerifyCollective(const StepToVerify& step);
 std::string CollectiveText(const fb::Plan& plan, const fb::Step& step);
 std::string_view CollectiveStepName(const fb::Step& step);

@@ -12,6 +12,7 @@
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/memory/process_allocator.h"
 #include "sinter/runtime/plan/plan_devices.h"
+#include "sinter/runtime/plan/all_steps.h"
 #include "sinter/runtime/plan/step_kind.h"
 
 namespace sinter::internal_session {
@@ -19,15 +20,6 @@ namespace {
 
 // Spacing of the threads' scratch: two cache lines, because some CPUs prefetch pairs.
 constexpr size_t kScratchAlignment = 128;
-
-template <typename F>
-void ForEachStep(const fb::Plan& plan, F&& f) {
-  if (plan.functions() == nullptr) return;
-  for (const fb::Function* function : *plan.functions()) {
-    if (function->steps() == nullptr) continue;
-    for (const fb::Step* step : *function->steps()) f(*step);
-  }
-}
 
 // Returns the first that is not null.
 DeviceRuntime* FirstOf(const std::vector<DeviceRuntime*>& peers) {

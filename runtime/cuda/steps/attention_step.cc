@@ -16,6 +16,7 @@
 #include "sinter/runtime/host/dtype.h"
 #include "sinter/runtime/host/round_up.h"
 #include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/all_steps.h"
 #include "sinter/runtime/plan/gpu_limits.h"
 
 namespace sinter {
@@ -240,15 +241,10 @@ absl::StatusOr<std::unique_ptr<Step>> MakeCudaAttentionStep(CudaContext& context
 void PrepareCudaAttention(CudaContext& context, const fb::Plan& plan, uint32_t device) {
   // One table for each distinct attention.
   std::map<CudnnAttention, const fb::AttentionStep*> tables;
-  for (size_t f = 0; plan.functions() != nullptr && f < plan.functions()->size(); ++f) {
-    const auto* const steps = plan.functions()->Get(f)->steps();
-    for (size_t i = 0; steps != nullptr && i < steps->size(); ++i) {
-      const fb::AttentionStep* const table = steps->Get(i)->body_as_AttentionStep();
-      if (table != nullptr && steps->Get(i)->device() == device) {
-        tables.emplace(AttentionOf(context, *table), table);
-      }
-    }
-  }
+  ForEachStep(plan, [&](const fb::Step& step) {
+    const fb::AttentionStep* const table = step.body_as_AttentionStep();
+    if (table != nullptr && step.device() == device) tables.emplace(AttentionOf(context, *table), table);
+  });
   std::vector<CudnnSession::Work> works;
   for (const auto& [attention, table] : tables) {
     // Discards the steps but keeps the plans: the real steps reuse these plans.

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/all_steps.h"
 #include "sinter/runtime/plan/plan_devices.h"
 #include "sinter/runtime/plan/plan_vectors.h"
 #include "sinter/runtime/plan/step_kind.h"
@@ -84,16 +85,12 @@ absl::StatusOr<std::unique_ptr<Step>> Make(CudaContext& context, KernelLibraries
 
 CudaLibraries LibrariesOf(const fb::Plan& plan) {
   CudaLibraries libraries;
-  for (uint32_t f = 0; f < SizeOrZero(plan.functions()); ++f) {
-    const auto* const steps = plan.functions()->Get(f)->steps();
-    for (uint32_t i = 0; i < SizeOrZero(steps); ++i) {
-      const fb::Step& step = *steps->Get(i);
-      const CudaMaker* const maker = FindCudaMaker(step.body_type());
-      if (maker == nullptr || !DeviceOf(plan, step.device()).is_gpu()) continue;
-      libraries.cublaslt = libraries.cublaslt || maker->libraries.cublaslt;
-      libraries.cudnn = libraries.cudnn || maker->libraries.cudnn;
-    }
-  }
+  ForEachStep(plan, [&](const fb::Step& step) {
+    const CudaMaker* const maker = FindCudaMaker(step.body_type());
+    if (maker == nullptr || !DeviceOf(plan, step.device()).is_gpu()) return;
+    libraries.cublaslt = libraries.cublaslt || maker->libraries.cublaslt;
+    libraries.cudnn = libraries.cudnn || maker->libraries.cudnn;
+  });
   return libraries;
 }
 

@@ -1,0 +1,134 @@
+#include "sinter/runtime/execute/loop_step.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/plan_generated.h"
+#include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/plan_vectors.h"
+#include "sinter/runtime/plan/plan_verifier.h"
+
+namespace sinter::internal_session {
+namespace {
+
+class LoopStep : public Step {
+ public:
+  LoopStep(const fb::Plan& plan, const fb::LoopStep& table)
+      : fragment_(*plan.fragments()->Get(table.fragment())), trips_(table.trips()) {
+    for (uint32_t i = 0; i < SizeOrZero(table.arguments()); ++i) {
+      const fb::LoopArgument& argument = *table.arguments()->Get(i);
+      arguments_.push_back({argument.operand(), argument.first(), argument.stride()});
+    }
+  }
+
+  absl::Status Load(const fb::Plan& plan, DeviceRuntime& runtime) {
+    for (uint32_t i = 0; i < SizeOrZero(fragment_.steps()); ++i) {
+      const fb::Step& table = *fragment_.steps()->Get(i);
+      absl::StatusOr<std::unique_ptr<Step>> made = table.body_as_LoopStep() != nullptr
+                                                       ? MakeLoopStep(plan, table, runtime)
+                                                       : runtime.MakeStep(plan, table);
+      if (!made.ok()) return AtStep(i, made.status());
+      library_workspace_ = std::max(library_workspace_, (*made)->LibraryWorkspaceBytes());
+      steps_.push_back({*std::move(made), &table, slots_.size()});
+      AddSlots(table);
+    }
+    return absl::OkStatus();
+  }
+
+  size_t LibraryWorkspaceBytes() const override { return library_workspace_; }
+
+  absl::Status Run(const StepArgs& args) override {
+    std::byte* const arena = static_cast<std::byte*>(args.workspace);
+    for (const Place& place : in_arena_) slots_[place.slot] = arena + place.offset;
+    for (int64_t trip = 0; trip < trips_; ++trip) {
+      for (const Place& place : trip == 0 ? in_parameters_ : moving_) {
+        const Argument& argument = arguments_[place.parameter];
+        slots_[place.slot] = static_cast<std::byte*>(args.buffers[argument.operand]) + argument.first +
+                             trip * argument.stride + place.offset;
+      }
+      SINTER_RETURN_IF_ERROR(RunTrip(args, trip));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  struct Argument {
+    uint32_t operand;
+    uint64_t first;
+    int64_t stride;
+  };
+  struct Inner {
+    std::unique_ptr<Step> step;
+    const fb::Step* table;
+    size_t first_slot;
+  };
+  // What a slot points to: bytes of the arena or of a parameter.
+  struct Place {
+    size_t slot;
+    uint32_t parameter;
+    uint64_t offset;
+  };
+
+  void AddSlots(const fb::Step& table) {
+    for (const auto* indices : {table.inputs(), table.outputs()}) {
+      for (uint32_t k = 0; k < SizeOrZero(indices); ++k) {
+        const fb::Buffer& buffer = *fragment_.buffers()->Get(indices->Get(k));
+        const Place place = {slots_.size(), buffer.index(), buffer.offset()};
+        slots_.push_back(nullptr);
+        if (buffer.space() == fb::Space::Arena) {
+          in_arena_.push_back(place);
+          continue;
+        }
+        in_parameters_.push_back(place);
+        if (arguments_[buffer.index()].stride != 0) moving_.push_back(place);
+      }
+    }
+  }
+
+  absl::Status RunTrip(const StepArgs& args, int64_t trip) {
+    std::byte* const arena = static_cast<std::byte*>(args.workspace);
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      const Inner& inner = steps_[i];
+      const absl::Status status = inner.step->Run(
+          {.buffers = slots_.data() + inner.first_slot,
+           .workspace = inner.table->workspace_bytes() == 0 ? nullptr : arena + inner.table->workspace_offset(),
+           .scratch = args.scratch,
+           .library_workspace = args.library_workspace});
+      if (!status.ok()) return AtTrip(trip, AtStep(i, status));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status AtStep(size_t index, const absl::Status& status) const {
+    const fb::Step& table = *fragment_.steps()->Get(static_cast<uint32_t>(index));
+    return absl::Status(status.code(), absl::StrCat("\"", Text(fragment_.name()), "\", step ", index, " (",
+                                                    Text(table.name()), "): ", status.message()));
+  }
+
+  static absl::Status AtTrip(int64_t trip, const absl::Status& status) {
+    return absl::Status(status.code(), absl::StrCat("trip ", trip, ", ", status.message()));
+  }
+
+  const fb::Function& fragment_;
+  int64_t trips_;
+  std::vector<Argument> arguments_;
+  std::vector<Inner> steps_;
+  std::vector<void*> slots_;  // Operands of all steps.
+  std::vector<Place> in_arena_, in_parameters_;
+  std::vector<Place> moving_;  // Those of `in_parameters_` that differ between trips.
+  size_t library_workspace_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Step>> MakeLoopStep(const fb::Plan& plan, const fb::Step& step,
+                                                   DeviceRuntime& runtime) {
+  auto loop = std::make_unique<LoopStep>(plan, *step.body_as_LoopStep());
+  SINTER_RETURN_IF_ERROR(loop->Load(plan, runtime));
+  return loop;
+}
+
+}  // namespace sinter::internal_session
