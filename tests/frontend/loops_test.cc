@@ -95,5 +95,192 @@ TEST_F(LoopsTest, ScanIsTheProgramWrittenOut) {
   }
 }
 
+// The loss reads the last state and the stack; its gradients go to all that the loop takes.
+Graph GradientGraph(const std::function<Built(const Tensor&, State, const Tensor&, bool)>& run, bool reverse) {
+  Graph graph("cell");
+  graph.Function("f", Mode::kEval, [&](Builder& b) {
+    Tensor x = b.Input("x", F32, {kTrips, kBatch, kInputs}), w = b.Input("w", F32, {kInputs + kWidth, 2 * kWidth});
+    State first{b.Input("h", F32, {kBatch, kWidth}), b.Input("c", F32, {kBatch, kWidth})};
+    Built built = run(x, first, w, reverse);
+    Tensor loss = Sum(Square(built.hs)) + 3.0 * Sum(built.last.h * built.last.c);
+    std::vector<Tensor> gradients = Gradients(loss, {x, w, first.h, first.c});
+    b.Output("loss", loss);
+    for (size_t i = 0; i < gradients.size(); ++i) b.Output("g" + std::to_string(i), gradients[i]);
+  });
+  return graph;
+}
+
+TEST_F(LoopsTest, GradientsAreThoseOfTheProgramWrittenOut) {
+  for (const bool reverse : {false, true}) {
+    Session looped = MustStart(GradientGraph(Looped, reverse), {.device = TestDevice()});
+    Session unrolled = MustStart(GradientGraph(Unrolled, reverse), {.device = TestDevice()});
+    const HostTensor x = Random({kTrips, kBatch, kInputs}, 1), w = Random({kInputs + kWidth, 2 * kWidth}, 2);
+    const HostTensor h = Random({kBatch, kWidth}, 3), c = Random({kBatch, kWidth}, 4);
+    for (const char* output : {"loss", "g0", "g1", "g2", "g3"}) {
+      EXPECT_THAT(Floats(looped, "f", {{"x", x}, {"w", w}, {"h", h}, {"c", c}}, output),
+                  Pointwise(FloatNear(2e-5F), Floats(unrolled, "f", {{"x", x}, {"w", w}, {"h", h}, {"c", c}}, output)))
+          << output << (reverse ? " reverse" : "");
+    }
+  }
+}
+
+// Rows of a triangle: an inner loop that depends on the outer's carry, weights shared by both.
+Tensor Nested(const Tensor& x, const Tensor& w, bool is_loop) {
+  auto inner = [&](Tensor s, const Tensor& row) {
+    s = Tanh(MatMul(s, w) + row);
+    return std::pair(s, s);
+  };
+  if (is_loop) {
+    auto [last, rows] = Scan(x[0][0] * 0.0, x, [&](const Tensor& s, const Tensor& block) {
+      auto [end, stack] = Scan(s, block, inner);
+      return std::pair(end * 0.5, Sum(stack, {0}));
+    });
+    return Sum(Square(rows)) + Sum(last);
+  }
+  Tensor s = x[0][0] * 0.0, total;
+  for (int64_t i = 0; i < x.dim(0); ++i) {
+    std::vector<Tensor> stack;
+    for (int64_t k = 0; k < x.dim(1); ++k) {
+      s = inner(s, x[i][k]).first;
+      stack.push_back(s);
+    }
+    Tensor part = Sum(Square(Sum(Stack(stack, 0), {0})));
+    total = i == 0 ? part : total + part;
+    s = s * 0.5;
+  }
+  return total + Sum(s);
+}
+
+TEST_F(LoopsTest, LoopsNest) {
+  const HostTensor x = Random({3, 4, 2, 5}, 5), w = Random({5, 5}, 6);
+  std::vector<std::vector<float>> results[2];
+  for (const bool is_loop : {false, true}) {
+    Graph graph("nested");
+    graph.Function("f", Mode::kEval, [&](Builder& b) {
+      Tensor in = b.Input("x", F32, {3, 4, 2, 5}), weight = b.Input("w", F32, {5, 5});
+      Tensor loss = Nested(in, weight, is_loop);
+      std::vector<Tensor> gradients = Gradients(loss, {in, weight});
+      b.Output("loss", loss);
+      b.Output("gx", gradients[0]);
+      b.Output("gw", gradients[1]);
+    });
+    Session session = MustStart(graph, {.device = TestDevice()});
+    for (const char* output : {"loss", "gx", "gw"}) {
+      results[is_loop].push_back(Floats(session, "f", {{"x", x}, {"w", w}}, output));
+    }
+  }
+  for (size_t i = 0; i < 3; ++i) EXPECT_THAT(results[1][i], Pointwise(FloatNear(2e-5F), results[0][i])) << i;
+}
+
+// A line through points, trained for `count` steps of a run.
+Graph Training(int64_t count) {
+  Graph graph("line", {.seed = 3});
+  graph.Function("train", Mode::kTrain, [&](Builder& b) {
+    Tensor x = b.Input("x", F32, {8, 3}), y = b.Input("y", F32, {8, 1});
+    Variable w = b.MakeVariable("w", F32, {3, 1}, {.init = nn::Uniform(-1, 1).Resolve(0, 0)});
+    auto step = [&] { optim::Adam{.learning_rate = 0.1}.Minimize(Mean(Square(MatMul(x, b.Read(w)) - y))); };
+    if (count == 1) {
+      step();
+    } else {
+      Repeat(count, [&](const Tensor&) { step(); });
+    }
+    b.Output("w", b.Read(w));
+  });
+  return graph;
+}
+
+TEST_F(LoopsTest, TrainingStepsInOneRunAreThoseOfAsManyRuns) {
+  Session one = MustStart(Training(1), {.device = TestDevice()}), five = MustStart(Training(5), {.device = TestDevice()});
+  const HostTensor x = Random({8, 3}, 7), y = Random({8, 1}, 8);
+  for (int round = 0; round < 3; ++round) {
+    std::vector<float> expected;
+    for (int i = 0; i < 5; ++i) expected = Floats(one, "train", {{"x", x}, {"y", y}}, "w");
+    EXPECT_EQ(Floats(five, "train", {{"x", x}, {"y", y}}, "w"), expected);
+    EXPECT_EQ(VariableFloats(five, "w"), expected);
+    EXPECT_EQ(VariableFloats(five, "adam/m/w"), VariableFloats(one, "adam/m/w"));
+  }
+}
+
+TEST_F(LoopsTest, RandomNumbersDifferBetweenTripsAndRuns) {
+  Graph graph("draws");
+  graph.Function("f", Mode::kTrain, [&](Builder& b) {
+    auto [none, rows] = Scan(None{}, Steps{4}, [&](None n, const Tensor&) {
+      auto [inner, draws] = Scan(None{}, Steps{3}, [&](None m, const Tensor&) { return std::pair(m, b.RandomNormal(F32, {2})); });
+      return std::pair(n, draws);
+    });
+    b.Output("rows", rows);
+  });
+  Session session = MustStart(graph, {.device = TestDevice()});
+  std::vector<float> first = Floats(session, "f", {}, "rows"), second = Floats(session, "f", {}, "rows");
+  first.insert(first.end(), second.begin(), second.end());
+  ASSERT_EQ(first.size(), 48u);
+  std::sort(first.begin(), first.end());
+  EXPECT_EQ(std::adjacent_find(first.begin(), first.end()), first.end());
+}
+
+TEST_F(LoopsTest, TripsAreCountedAndMayBeNone) {
+  Graph graph("count");
+  for (const int64_t trips : {int64_t{0}, int64_t{1}, int64_t{5}}) {
+    graph.Function("f" + std::to_string(trips), Mode::kEval, [&](Builder& b) {
+      Tensor x = b.Input("x", F32, {2});
+      auto [sum, squares] = Scan(x, Steps{trips}, [&](const Tensor& s, const Tensor& i) {
+        Tensor number = Cast(i, F32);
+        return std::pair(s + number, number * number);
+      });
+      b.Output("sum", sum);
+      b.Output("squares", squares);
+      b.Output("g", Gradients(Sum(sum * sum), {x})[0]);
+    });
+  }
+  Session session = MustStart(graph, {.device = TestDevice()});
+  const HostTensor x = *HostTensor::FromVector<float>({2}, {1, 2});
+  EXPECT_EQ(Floats(session, "f0", {{"x", x}}, "sum"), (std::vector<float>{1, 2}));
+  EXPECT_EQ(Floats(session, "f0", {{"x", x}}, "squares"), std::vector<float>());
+  EXPECT_EQ(Floats(session, "f0", {{"x", x}}, "g"), (std::vector<float>{2, 4}));
+  EXPECT_EQ(Floats(session, "f1", {{"x", x}}, "sum"), (std::vector<float>{1, 2}));
+  EXPECT_EQ(Floats(session, "f5", {{"x", x}}, "sum"), (std::vector<float>{11, 12}));
+  EXPECT_EQ(Floats(session, "f5", {{"x", x}}, "squares"), (std::vector<float>{0, 1, 4, 9, 16}));
+  EXPECT_EQ(Floats(session, "f5", {{"x", x}}, "g"), (std::vector<float>{22, 24}));
+}
+
+// The error of a function that goes through its body.
+std::string ErrorOf(const std::function<void(Builder&, Tensor)>& body) {
+  Graph graph("wrong");
+  graph.Function("f", Mode::kEval, [&](Builder& b) { body(b, b.Input("x", F32, {4, 3})); });
+  return std::string(graph.status().message());
+}
+
+TEST(LoopErrorsTest, SayWhatIsWrong) {
+  auto same = [](const Tensor& s, const Tensor&) { return std::pair(s, s); };
+  EXPECT_THAT(ErrorOf([&](Builder& b, const Tensor& x) { Scan(x, Steps{-1}, same); }), HasSubstr("makes -1 trips"));
+  EXPECT_THAT(ErrorOf([&](Builder& b, const Tensor& x) { Scan(x, Sum(x), same); }),
+              HasSubstr("goes over a tensor of rank 0; expected a dimension 0 that counts the trips"));
+  EXPECT_THAT(ErrorOf([&](Builder& b, const Tensor& x) {
+                Scan(None{}, std::pair(x, x[0]), [](None n, const auto& s) { return std::pair(n, s); });
+              }),
+              HasSubstr("goes over f32[4,3] and f32[3], whose dimension 0 differs"));
+  EXPECT_THAT(ErrorOf([&](Builder& b, const Tensor& x) {
+                Scan(x[0], x, [](const Tensor& s, const Tensor&) { return std::pair(Sum(s), None{}); });
+              }),
+              HasSubstr("gets carry 0 as f32[3], and its body returns f32[]; expected the same type"));
+  EXPECT_THAT(ErrorOf([&](Builder& b, const Tensor& x) {
+                Tensor leaked;
+                Scan(x[0], x, [&](const Tensor& s, const Tensor& row) {
+                  leaked = s + row;
+                  return std::pair(s, None{});
+                });
+                b.Output("y", leaked);
+              }),
+              HasSubstr("takes a tensor of a loop's body, which has ended"));
+  EXPECT_THAT(ErrorOf([&](Builder& b, const Tensor& x) {
+                Repeat(2, [&](const Tensor& i) { b.Output("y", i); });
+              }),
+              HasSubstr("is in the body of a loop; return the value from the body"));
+  EXPECT_THAT(ErrorOf([&](Builder& b, const Tensor& x) {
+                Repeat(2, [&](const Tensor&) { b.Input("y", F32, {}); });
+              }),
+              HasSubstr("is in the body of a loop; make the input before the loop"));
+}
+
 }  // namespace
 }  // namespace sinter
