@@ -27,6 +27,7 @@
 #include "sinter/frontend/nn/initializer.h"
 #include "sinter/frontend/nn/layers.h"
 #include "sinter/frontend/nn/module.h"
+#include "sinter/frontend/nn/recurrent.h"
 #include "sinter/frontend/ops/collectives.h"
 #include "sinter/frontend/ops/elementwise_kernel.h"
 #include "sinter/frontend/ops/loops.h"

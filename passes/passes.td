@@ -140,6 +140,17 @@ def FoldConstants : Pass<"sinter-fold-constants", "::mlir::func::FuncOp"> {
   ];
 }
 
+def SplitLoops : Pass<"sinter-split-loops", "::mlir::func::FuncOp"> {
+  let summary = "Take products out of loops that are one product for all trips";
+  let description = [{
+    A product of slices with an invariant, also by way of ops that move or change single elements, becomes one product before
+    the loop. A product with an invariant that is only stacked becomes one product behind it, and so does a product by rows
+    that is only added to a carry, such as the gradient of weights: the loop stacks what it reads. An LSTM then has one product
+    in each trip. The sums over trips are taken in another order than the loop's.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+}
+
 def CutVariables : Pass<"sinter-cut-variables", "::mlir::ModuleOp"> {
   let summary = "Cut variables along an axis of the mesh, or keep them as terms over it";
   let description = [{

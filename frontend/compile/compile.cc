@@ -100,6 +100,11 @@ void Fold(Manager& m, const CompileOptions&) {
   m.addNestedPass<FuncOp>(mlir::createCSEPass());
 }
 
+void SplitLoops(Manager& m, const CompileOptions& o) {
+  m.addNestedPass<FuncOp>(createSplitLoops());
+  Simplify(m, o);
+}
+
 void CutVariables(Manager& m, const CompileOptions& o) {
   for (const parallel::Tactic& tactic : o.parallel) {
     if (const auto* tensor = std::get_if<parallel::Tensor>(&tactic)) {
@@ -234,6 +239,7 @@ std::vector<Stage> TensorStages() {
       {"drop-unread-stats",
        [](Manager& m, const Options&) { m.addNestedPass<FuncOp>(createDropUnreadStats()); }},
       {"fold-constants", Fold},
+      {"split-loops", SplitLoops},
       {"cut-variables", CutVariables, &CompileReport::copies, /*explains_ranks=*/true},
       {"shard", Shard, &CompileReport::copies, /*explains_ranks=*/true},
       {"localise", Localise, &CompileReport::copies, /*explains_ranks=*/true},

@@ -12,6 +12,7 @@
 #include "sinter/passes/passes.h"
 #include "sinter/passes/plan/call_names.h"
 #include "sinter/passes/plan/flat_bucket.h"
+#include "sinter/passes/plan/fragment_results.h"
 #include "sinter/passes/plan/input_report.h"
 #include "sinter/passes/plan/plan_steps.h"
 
@@ -479,6 +480,7 @@ class LowerToPlanPass : public impl::LowerToPlanBase<LowerToPlanPass> {
     CallNames names;
     llvm::SmallVector<ir::DeviceAttr> devices = DevicesOf(getOperation());
     for (auto function : llvm::make_early_inc_range(getOperation().getOps<mlir::func::FuncOp>())) {
+      if (function->hasAttr(ir::kFragmentAttr)) SeparateResults(function);
       if (mlir::failed(FunctionLowering(function, devices, names, report).run())) return signalPassFailure();
     }
   }

@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 
 #include <functional>
-#include <random>
 
 #include "sinter/tests/frontend/run_graph.h"
 
@@ -14,14 +13,6 @@ using testing::Pointwise;
 using testing::FloatNear;
 
 using LoopsTest = DeviceTest;
-
-HostTensor Random(const Shape& shape, unsigned seed) {
-  std::mt19937 draw(seed);
-  std::uniform_real_distribution<float> uniform(-1, 1);
-  HostTensor tensor = *HostTensor::Zeros(DType::kF32, shape);
-  for (float& x : *tensor.MutableSpan<float>()) x = uniform(draw);
-  return tensor;
-}
 
 struct State {
   Tensor h, c;
@@ -83,8 +74,8 @@ TEST_F(LoopsTest, ScanIsTheProgramWrittenOut) {
   for (const bool reverse : {false, true}) {
     Session looped = MustStart(CellGraph(Looped, reverse), {.device = TestDevice()});
     Session unrolled = MustStart(CellGraph(Unrolled, reverse), {.device = TestDevice()});
-    const HostTensor x = Random({kTrips, kBatch, kInputs}, 1), w = Random({kInputs + kWidth, 2 * kWidth}, 2);
-    const HostTensor h = Random({kBatch, kWidth}, 3), c = Random({kBatch, kWidth}, 4);
+    const HostTensor x = RandomFloats({kTrips, kBatch, kInputs}, 1), w = RandomFloats({kInputs + kWidth, 2 * kWidth}, 2);
+    const HostTensor h = RandomFloats({kBatch, kWidth}, 3), c = RandomFloats({kBatch, kWidth}, 4);
     for (const char* output : {"h", "c", "hs"}) {
       for (int run = 0; run < 3; ++run) {
         EXPECT_THAT(Floats(looped, "f", {{"x", x}, {"w", w}, {"h", h}, {"c", c}}, output),
@@ -114,8 +105,8 @@ TEST_F(LoopsTest, GradientsAreThoseOfTheProgramWrittenOut) {
   for (const bool reverse : {false, true}) {
     Session looped = MustStart(GradientGraph(Looped, reverse), {.device = TestDevice()});
     Session unrolled = MustStart(GradientGraph(Unrolled, reverse), {.device = TestDevice()});
-    const HostTensor x = Random({kTrips, kBatch, kInputs}, 1), w = Random({kInputs + kWidth, 2 * kWidth}, 2);
-    const HostTensor h = Random({kBatch, kWidth}, 3), c = Random({kBatch, kWidth}, 4);
+    const HostTensor x = RandomFloats({kTrips, kBatch, kInputs}, 1), w = RandomFloats({kInputs + kWidth, 2 * kWidth}, 2);
+    const HostTensor h = RandomFloats({kBatch, kWidth}, 3), c = RandomFloats({kBatch, kWidth}, 4);
     for (const char* output : {"loss", "g0", "g1", "g2", "g3"}) {
       EXPECT_THAT(Floats(looped, "f", {{"x", x}, {"w", w}, {"h", h}, {"c", c}}, output),
                   Pointwise(FloatNear(2e-5F), Floats(unrolled, "f", {{"x", x}, {"w", w}, {"h", h}, {"c", c}}, output)))
@@ -152,7 +143,7 @@ Tensor Nested(const Tensor& x, const Tensor& w, bool is_loop) {
 }
 
 TEST_F(LoopsTest, LoopsNest) {
-  const HostTensor x = Random({3, 4, 2, 5}, 5), w = Random({5, 5}, 6);
+  const HostTensor x = RandomFloats({3, 4, 2, 5}, 5), w = RandomFloats({5, 5}, 6);
   std::vector<std::vector<float>> results[2];
   for (const bool is_loop : {false, true}) {
     Graph graph("nested");
@@ -191,7 +182,7 @@ Graph Training(int64_t count) {
 
 TEST_F(LoopsTest, TrainingStepsInOneRunAreThoseOfAsManyRuns) {
   Session one = MustStart(Training(1), {.device = TestDevice()}), five = MustStart(Training(5), {.device = TestDevice()});
-  const HostTensor x = Random({8, 3}, 7), y = Random({8, 1}, 8);
+  const HostTensor x = RandomFloats({8, 3}, 7), y = RandomFloats({8, 1}, 8);
   for (int round = 0; round < 3; ++round) {
     std::vector<float> expected;
     for (int i = 0; i < 5; ++i) expected = Floats(one, "train", {{"x", x}, {"y", y}}, "w");
@@ -244,7 +235,7 @@ TEST_F(LoopsTest, TripsAreCountedAndMayBeNone) {
 }
 
 // The error of a function that goes through its body.
-std::string ErrorOf(const std::function<void(Builder&, Tensor)>& body) {
+std::string LoopErrorOf(const std::function<void(Builder&, Tensor)>& body) {
   Graph graph("wrong");
   graph.Function("f", Mode::kEval, [&](Builder& b) { body(b, b.Input("x", F32, {4, 3})); });
   return std::string(graph.status().message());
@@ -252,18 +243,18 @@ std::string ErrorOf(const std::function<void(Builder&, Tensor)>& body) {
 
 TEST(LoopErrorsTest, SayWhatIsWrong) {
   auto same = [](const Tensor& s, const Tensor&) { return std::pair(s, s); };
-  EXPECT_THAT(ErrorOf([&](Builder& b, const Tensor& x) { Scan(x, Steps{-1}, same); }), HasSubstr("makes -1 trips"));
-  EXPECT_THAT(ErrorOf([&](Builder& b, const Tensor& x) { Scan(x, Sum(x), same); }),
+  EXPECT_THAT(LoopErrorOf([&](Builder& b, const Tensor& x) { Scan(x, Steps{-1}, same); }), HasSubstr("makes -1 trips"));
+  EXPECT_THAT(LoopErrorOf([&](Builder& b, const Tensor& x) { Scan(x, Sum(x), same); }),
               HasSubstr("goes over a tensor of rank 0; expected a dimension 0 that counts the trips"));
-  EXPECT_THAT(ErrorOf([&](Builder& b, const Tensor& x) {
+  EXPECT_THAT(LoopErrorOf([&](Builder& b, const Tensor& x) {
                 Scan(None{}, std::pair(x, x[0]), [](None n, const auto& s) { return std::pair(n, s); });
               }),
               HasSubstr("goes over f32[4,3] and f32[3], whose dimension 0 differs"));
-  EXPECT_THAT(ErrorOf([&](Builder& b, const Tensor& x) {
+  EXPECT_THAT(LoopErrorOf([&](Builder& b, const Tensor& x) {
                 Scan(x[0], x, [](const Tensor& s, const Tensor&) { return std::pair(Sum(s), None{}); });
               }),
               HasSubstr("gets carry 0 as f32[3], and its body returns f32[]; expected the same type"));
-  EXPECT_THAT(ErrorOf([&](Builder& b, const Tensor& x) {
+  EXPECT_THAT(LoopErrorOf([&](Builder& b, const Tensor& x) {
                 Tensor leaked;
                 Scan(x[0], x, [&](const Tensor& s, const Tensor& row) {
                   leaked = s + row;
@@ -272,11 +263,11 @@ TEST(LoopErrorsTest, SayWhatIsWrong) {
                 b.Output("y", leaked);
               }),
               HasSubstr("takes a tensor of a loop's body, which has ended"));
-  EXPECT_THAT(ErrorOf([&](Builder& b, const Tensor& x) {
+  EXPECT_THAT(LoopErrorOf([&](Builder& b, const Tensor& x) {
                 Repeat(2, [&](const Tensor& i) { b.Output("y", i); });
               }),
               HasSubstr("is in the body of a loop; return the value from the body"));
-  EXPECT_THAT(ErrorOf([&](Builder& b, const Tensor& x) {
+  EXPECT_THAT(LoopErrorOf([&](Builder& b, const Tensor& x) {
                 Repeat(2, [&](const Tensor&) { b.Input("y", F32, {}); });
               }),
               HasSubstr("is in the body of a loop; make the input before the loop"));

@@ -14,6 +14,7 @@
 
 #include <cstdlib>
 #include <initializer_list>
+#include <random>
 #include <string_view>
 #include <vector>
 
@@ -56,6 +57,16 @@ inline std::vector<float> Floats(Session& session, std::string_view function,
   auto outputs = session.Run(function, arguments);
   SINTER_CHECK(outputs.ok()) << outputs.status();
   return ToFloats((*outputs)[output]);
+}
+
+// Returns numbers in [-1, 1), the same for the same seed.
+inline HostTensor RandomFloats(const Shape& shape, unsigned seed) {
+  std::mt19937 draw(seed);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  absl::StatusOr<HostTensor> tensor = HostTensor::Zeros(DType::kF32, shape);
+  SINTER_CHECK(tensor.ok()) << tensor.status();
+  for (float& x : *tensor->MutableSpan<float>()) x = uniform(draw);
+  return *std::move(tensor);
 }
 
 inline std::vector<float> VariableFloats(Session& session, std::string_view name) {
