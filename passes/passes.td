@@ -70,6 +70,8 @@ def PrecisionPolicy : Pass<"sinter-precision-policy", "::mlir::func::FuncOp"> {
     f32: losses, returned values, and updates of variables. Reductions, and products with a math mode other than `ieee`,
     stay in f32 too.
 
+    The bodies of loops are like functions: what they get and yield stays in f32, so that errors do not add up over the trips.
+
     A value is cast once in a function, after its definition. Runs before `differentiate`: the gradient of a cast is a cast,
     so the gradient of an f32 variable is f32. Gradients that the program asks for keep their types.
     With `report`, a remark for each cast, and for each contraction that stays in f32, with the reason.
@@ -143,10 +145,21 @@ def FoldConstants : Pass<"sinter-fold-constants", "::mlir::func::FuncOp"> {
 def SplitLoops : Pass<"sinter-split-loops", "::mlir::func::FuncOp"> {
   let summary = "Take products out of loops that are one product for all trips";
   let description = [{
+    What depends on invariants alone leaves the body, unless it is larger than they are.
     A product of slices with an invariant, also by way of ops that move or change single elements, becomes one product before
     the loop. A product with an invariant that is only stacked becomes one product behind it, and so does a product by rows
     that is only added to a carry, such as the gradient of weights: the loop stacks what it reads. An LSTM then has one product
     in each trip. The sums over trips are taken in another order than the loop's.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+}
+
+def NarrowLoops : Pass<"sinter-narrow-loops", "::mlir::func::FuncOp"> {
+  let summary = "Let loops read, stack and carry the narrow types that products read";
+  let description = [{
+    A slice that is cast from a narrower type before the loop is cast by the body, and a stack that all its readers cast to a
+    narrower type is cast by the body: fewer bytes pass the loop's border. If a body casts a carry to a narrower type, it also
+    carries the narrow form, which the kernel that computes the carry writes beside it.
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }

@@ -218,6 +218,20 @@ std::string MemoryText(const fb::Plan& plan, const fb::Function& function, uint3
   return text;
 }
 
+// The lists of steps that loops run, each once.
+std::string FragmentsText(const fb::Plan& plan, const InspectOptions& options) {
+  std::string text;
+  for (const fb::Function* fragment : OrEmpty(plan.fragments())) {
+    absl::StrAppend(&text, "\nfragment ", fragment->name()->str(), ": ", OrEmpty(fragment->steps()).size(),
+                    " steps, ", OrEmpty(fragment->parameters()).size(), " parameters\n");
+    if (options.steps) absl::StrAppend(&text, StepsText(plan, *fragment));
+    for (uint32_t d = 0; options.memory && d < NumDevices(plan); ++d) {
+      if (ArenaBytes(*fragment, d) > 0) absl::StrAppend(&text, MemoryText(plan, *fragment, d));
+    }
+  }
+  return text;
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> InspectText(const Plan& plan, const InspectOptions& options) {
@@ -241,6 +255,7 @@ absl::StatusOr<std::string> InspectText(const Plan& plan, const InspectOptions& 
       absl::StrAppend(&text, MemoryText(plan.table(), *function, d));
     }
   }
+  if (options.function.empty()) absl::StrAppend(&text, FragmentsText(plan.table(), options));
   return text;
 }
 

@@ -105,6 +105,11 @@ void SplitLoops(Manager& m, const CompileOptions& o) {
   Simplify(m, o);
 }
 
+void NarrowLoops(Manager& m, const CompileOptions& o) {
+  m.addNestedPass<FuncOp>(createNarrowLoops());
+  Simplify(m, o);
+}
+
 void CutVariables(Manager& m, const CompileOptions& o) {
   for (const parallel::Tactic& tactic : o.parallel) {
     if (const auto* tensor = std::get_if<parallel::Tensor>(&tactic)) {
@@ -240,6 +245,7 @@ std::vector<Stage> TensorStages() {
        [](Manager& m, const Options&) { m.addNestedPass<FuncOp>(createDropUnreadStats()); }},
       {"fold-constants", Fold},
       {"split-loops", SplitLoops},
+      {"narrow-loops", NarrowLoops},
       {"cut-variables", CutVariables, &CompileReport::copies, /*explains_ranks=*/true},
       {"shard", Shard, &CompileReport::copies, /*explains_ranks=*/true},
       {"localise", Localise, &CompileReport::copies, /*explains_ranks=*/true},

@@ -43,12 +43,20 @@ Tensor MatMul(const Tensor& a, const Tensor& b, MatMulOptions options, Where whe
   for (const Shape& s : {shape, batch_a, batch_b}) {
     if (!call.CheckShape(a.dtype(), s)) return {};
   }
+  const auto product = [&](const Shape& of_result, mlir::Value x, mlir::Value y) -> mlir::Value {
+    return g.builder().create<ir::MatmulOp>(call.loc(), call.type(a.dtype(), of_result), x, y, mlir::Value(),
+                                            options.transpose_a, options.transpose_b, ir::Activation::none,
+                                            static_cast<ir::MathMode>(options.math));
+  };
+  // Rows that meet one matrix are one product, whatever their leading dimensions.
+  if (b.rank() == 2 && a.rank() > 2 && !options.transpose_a && ka > 0) {
+    const int64_t rows = a.size() / ka;
+    const mlir::Value flat = product({rows, n}, g.reshape(call.expr(0), {rows, ka}).value, call.value(1));
+    return call.Done(g.reshape(g.wrap(flat), shape));
+  }
   ir::Expr xa = BroadcastExpr(g, call.expr(0), batch_a);
   ir::Expr xb = BroadcastExpr(g, call.expr(1), batch_b);
-  mlir::Value result = g.builder().create<ir::MatmulOp>(
-      call.loc(), call.type(a.dtype(), shape), xa.value, xb.value, mlir::Value(), options.transpose_a,
-      options.transpose_b, ir::Activation::none, static_cast<ir::MathMode>(options.math));
-  return call.Done(result);
+  return call.Done(product(shape, xa.value, xb.value));
 }
 
 }  // namespace sinter

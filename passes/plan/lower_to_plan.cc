@@ -410,7 +410,7 @@ mlir::LogicalResult FunctionLowering::lowerResults(mlir::func::ReturnOp op) {
                                      << ir::kVariableAttr << ", so that nothing says where it goes";
     }
     if (variable && variable.getValue().starts_with(ir::kStackPrefix) && !isAlignedSlice(buffer) &&
-        llvm::isa_and_present<ir::LibraryInterface>(tensor.getDefiningOp())) {
+        (IsReadByLibrary(tensor) || llvm::isa_and_present<ir::LibraryInterface>(tensor.getDefiningOp()))) {
       buffer = copyToAlloc(buffer, op.getLoc());
     }
     if (variable) updates.push_back({variable, buffer});

@@ -134,8 +134,15 @@ class FunctionPrecision {
         f32_(mlir::Float32Type::get(function.getContext())),
         report_(report) {}
 
+  // The body of a loop is like a function: what it gets and yields stays in f32.
   void run() {
-    mlir::Block& block = function_.getBody().front();
+    llvm::SmallVector<mlir::Block*> blocks = {&function_.getBody().front()};
+    function_.walk([&](ir::ScanOp scan) { blocks.push_back(&scan.block()); });
+    for (mlir::Block* block : blocks) runBlock(*block);
+  }
+
+ private:
+  void runBlock(mlir::Block& block) {
     llvm::DenseMap<Operation*, LowPrecisionParts> low_precision = LowPrecisionOps(block);
     for (Operation& op : llvm::make_early_inc_range(block)) {
       if (auto gradients = llvm::dyn_cast<ir::GradientsOp>(op)) {
@@ -148,7 +155,6 @@ class FunctionPrecision {
     }
   }
 
- private:
   void makeLowPrecision(Operation* op, const LowPrecisionParts& parts) {
     for (OpOperand* operand : parts.operands) {
       if (low_precision_.contains(operand->get())) continue;
@@ -212,7 +218,7 @@ class FunctionPrecision {
 
   std::string nameOf(Value value) {
     auto argument = llvm::dyn_cast<mlir::BlockArgument>(value);
-    if (!argument) return "a value";
+    if (!argument || argument.getOwner() != &function_.getBody().front()) return "a value";
     unsigned i = argument.getArgNumber();
     if (auto variable = function_.getArgAttrOfType<mlir::FlatSymbolRefAttr>(i, ir::kVariableAttr)) {
       return "variable \"" + variable.getValue().str() + "\"";

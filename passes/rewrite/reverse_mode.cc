@@ -34,13 +34,14 @@ ReverseMode::ReverseMode(Operation* end, mlir::ValueRange xs, mlir::Location wan
     : end_(end), wanted_at_(wanted_at), builder_(end), xs_(xs) {}
 
 mlir::LogicalResult ReverseMode::run(llvm::ArrayRef<Seed> seeds) {
-  findPath(seeds);
-  while (decomposeOnPath()) findPath(seeds);
+  llvm::append_range(seeds_, seeds);
+  findPath();
+  while (decomposeOnPath()) findPath();
   for (Operation* op : path_) {
     if (mlir::failed(checkDifferentiable(op))) return mlir::failure();
   }
   GraphBuilder b(builder_, LocOf(end_));
-  for (const Seed& seed : seeds) {
+  for (const Seed& seed : seeds_) {
     if (!active_.contains(seed.value)) continue;
     add(b, seed.value, seed.gradient ? b.wrap(seed.gradient) : b.ones(b.wrap(seed.value)));
   }
@@ -62,7 +63,7 @@ mlir::Location ReverseMode::LocOf(Operation* forward) {
 
 // Finds the ops, in program order, that compute the loss from the values: gradients flow through them. An
 // operand of one member of a collective reaches the results of all members.
-void ReverseMode::findPath(llvm::ArrayRef<Seed> seeds) {
+void ReverseMode::findPath() {
   active_.clear();
   path_.clear();
   for (Value x : xs_) active_.insert(x);
@@ -74,7 +75,7 @@ void ReverseMode::findPath(llvm::ArrayRef<Seed> seeds) {
     }
   }
   llvm::DenseSet<Value> reaches_loss;
-  for (const Seed& seed : seeds) reaches_loss.insert(seed.value);
+  for (const Seed& seed : seeds_) reaches_loss.insert(seed.value);
   for (Operation& op : llvm::reverse(llvm::make_range(block->begin(), end_->getIterator()))) {
     auto carries = [&](Value v) { return active_.contains(v); };
     auto wanted = [&](Value v) { return carries(v) && reaches_loss.contains(v); };
@@ -94,11 +95,21 @@ bool ReverseMode::decomposeOnPath() {
     if (!composite || llvm::isa<ir::DifferentiableInterface>(op)) continue;
     mlir::OpBuilder at(op);
     GraphBuilder b(at, op->getLoc());
-    op->replaceAllUsesWith(composite.decompose(b));
+    const llvm::SmallVector<Value> values = composite.decompose(b);
+    for (auto [result, value] : llvm::zip_equal(op->getResults(), values)) replace(result, value);
+    op->replaceAllUsesWith(values);
     op->erase();
     changed = true;
   }
   return changed;
+}
+
+// Lets `to` stand for a value that is about to be erased.
+void ReverseMode::replace(Value from, Value to) {
+  std::replace(xs_.begin(), xs_.end(), from, to);
+  for (Seed& seed : seeds_) {
+    if (seed.value == from) seed.value = to;
+  }
 }
 
 mlir::LogicalResult ReverseMode::checkDifferentiable(Operation* op) {
@@ -163,10 +174,9 @@ mlir::LogicalResult ReverseMode::propagateLoop(ir::ScanOp scan, GraphBuilder& b)
   ScanGradient gradient(scan, [&](Value operand) { return active_.contains(operand); }, wanted_at_);
   if (mlir::failed(gradient.build(b, gradients))) return mlir::failure();
   // The results of the loop that takes the place of this one.
-  for (auto [i, x] : llvm::enumerate(scan.getResults())) {
-    if (!llvm::is_contained(xs_, x)) continue;
+  for (auto [i, result] : llvm::enumerate(scan.getResults())) {
     const Value now = gradient.loop().getResult(i);
-    std::replace(xs_.begin(), xs_.end(), Value(x), now);
+    replace(result, now);
     if (gradients[i]) sums_[now] = gradients[i];
   }
   llvm::SmallVector<Expr> terms;

@@ -35,7 +35,8 @@ class ReverseMode {
   static mlir::Location LocOf(mlir::Operation* forward);
 
  private:
-  void findPath(llvm::ArrayRef<Seed> seeds);
+  void findPath();
+  void replace(mlir::Value from, mlir::Value to);
   bool decomposeOnPath();
   mlir::LogicalResult checkDifferentiable(mlir::Operation* op);
   mlir::LogicalResult refuse(mlir::InFlightDiagnostic error);
@@ -49,6 +50,7 @@ class ReverseMode {
   mlir::Location wanted_at_;
   mlir::OpBuilder builder_;
   llvm::SmallVector<mlir::Value> xs_;
+  llvm::SmallVector<Seed> seeds_;
   llvm::DenseSet<mlir::Value> active_;        // Floating-point values that depend on the xs.
   llvm::SmallVector<mlir::Operation*> path_;  // In program order.
   llvm::DenseMap<mlir::Value, mlir::Value> sums_;  // The gradient with respect to a value, so far.

@@ -1,6 +1,7 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/placed_builder.h"
@@ -38,6 +39,7 @@ class Splitter {
   };
 
   void findDependences();
+  void hoistInvariants();
   void moveBefore();
   void moveBehind();
   int64_t sumOf(Value term) const;
@@ -58,8 +60,35 @@ void Splitter::findDependences() {
   }
 }
 
+// What depends on invariants alone is the same in all trips. It leaves the body unless it is larger than what it
+// is computed from: casts and transposes of weights, and products of them.
+void Splitter::hoistInvariants() {
+  llvm::DenseSet<Value> same;
+  for (mlir::BlockArgument invariant : scan_.invariantArguments()) same.insert(invariant);
+  for (Operation& op : llvm::make_early_inc_range(scan_.block().without_terminator())) {
+    const bool is_same = op.getNumOperands() > 0 && op.getNumResults() == 1 && op.getNumRegions() == 0 &&
+                         mlir::isPure(&op) &&
+                         llvm::all_of(op.getOperands(), [&](Value v) { return same.contains(v); });
+    if (!is_same) continue;
+    int64_t bytes = 0;
+    for (Value operand : op.getOperands()) bytes += ir::NumBytes(operand);
+    if (ir::NumBytes(op.getResult(0)) > bytes) continue;
+    ir::PlacedBuilder at(scan_);
+    mlir::IRMapping outside;
+    for (Value operand : op.getOperands()) {
+      outside.map(operand, scan_->getOperand(llvm::cast<mlir::BlockArgument>(operand).getArgNumber() - 1));
+    }
+    scan_.getInvariantsMutable().append(at.clone(op, outside)->getResult(0));
+    mlir::BlockArgument argument = scan_.block().addArgument(op.getResult(0).getType(), op.getLoc());
+    op.getResult(0).replaceAllUsesWith(argument);
+    same.insert(argument);
+    op.erase();
+  }
+}
+
 // Products of slices and invariants are one product for all trips.
 void Splitter::moveBefore() {
+  hoistInvariants();
   findDependences();
   for (auto product : llvm::to_vector(scan_.block().getOps<ir::MatmulOp>())) {
     if (from_carries_.contains(product.getResult())) continue;
@@ -156,11 +185,16 @@ void Splitter::rebuild(llvm::ArrayRef<Behind> products) {
   llvm::SmallVector<Value> yields(scan_.yield().getValues());
   llvm::SmallVector<mlir::Type> types(scan_.getResultTypes());
   llvm::DenseMap<Value, size_t> stack_at;  // Places of new stacks among `yields`.
+  ir::PlacedBuilder at(scan_);
+  GraphBuilder before(at, scan_.getLoc());
+  TripBatch batch(scan_, before);
+  llvm::DenseMap<Value, Value> built;
   auto stack = [&](Value value) {
-    auto argument = llvm::dyn_cast<mlir::BlockArgument>(value);
-    if (argument && (llvm::is_contained(scan_.sliceArguments(), argument) ||
-                     llvm::is_contained(scan_.invariantArguments(), argument)))
+    if (built.contains(value)) return;
+    if (batch.canBuild(value)) {
+      built[value] = batch.build(value).value;
       return;
+    }
     if (!stack_at.try_emplace(value, yields.size()).second) return;
     for (size_t i = carries; i < yields.size(); ++i) {
       if (yields[i] == value) {
@@ -178,7 +212,6 @@ void Splitter::rebuild(llvm::ArrayRef<Behind> products) {
     stack(product.getA());
     stack(product.getB());
   }
-  mlir::OpBuilder at(scan_);
   auto loop = at.create<ir::ScanOp>(scan_.getLoc(), types, scan_.getTripsAttr(), scan_.getReverseAttr(),
                                     scan_.getCarries(), scan_.getSlices(), scan_.getInvariants());
   loop->setDiscardableAttrs(scan_->getDiscardableAttrDictionary());
@@ -189,7 +222,7 @@ void Splitter::rebuild(llvm::ArrayRef<Behind> products) {
   scan_ = loop;
   auto outside = [&](Value value) -> Value {
     if (auto found = stack_at.find(value); found != stack_at.end()) return loop.getResult(found->second);
-    return loop.getOperand(llvm::cast<mlir::BlockArgument>(value).getArgNumber() - 1);
+    return built.lookup(value);
   };
   llvm::BitVector is_gone(loop.getNumResults());
   ir::PlacedBuilder behind_loop(loop);

@@ -166,6 +166,7 @@ TEST_F(RecurrentTest, TrainAsTheirCellsWrittenOut) {
       results[is_layer][name] = VariableFloats(session, is_layer ? std::string(name) + "_l0" : name);
     }
   }
+  EXPECT_NE(results[0]["weight_hh"], ToFloats(first_weights["weight_hh"]));
   for (const auto& [name, values] : results[0]) {
     EXPECT_THAT(results[1][name], Pointwise(FloatNear(1e-5F), values)) << name;
   }
