@@ -1,5 +1,7 @@
+#include "llvm/ADT/BitVector.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/PatternMatch.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/tensor_types.h"
 
@@ -90,6 +92,36 @@ mlir::LogicalResult ScanOp::verify() {
   }
   mlir::TypeRange arguments = block().getArgumentTypes();
   return CheckTrip(*this, arguments.drop_front(1), yield.getValues().getTypes());
+}
+
+mlir::LogicalResult ScanOp::canonicalize(ScanOp scan, mlir::PatternRewriter& rewriter) {
+  const size_t carries = scan.getCarries().size(), slices = scan.getSlices().size();
+  llvm::SmallVector<mlir::Value> kept_slices, kept_invariants, yields, results;
+  llvm::SmallVector<mlir::Type> types;
+  llvm::BitVector is_unread(scan.block().getNumArguments());
+  for (auto [i, operand] : llvm::enumerate(scan->getOperands().drop_front(carries))) {
+    if (scan.block().getArgument(1 + carries + i).use_empty()) {
+      is_unread.set(1 + carries + i);
+    } else {
+      (i < slices ? kept_slices : kept_invariants).push_back(operand);
+    }
+  }
+  for (auto [i, result] : llvm::enumerate(scan.getResults())) {
+    if (i >= carries && result.use_empty()) continue;
+    types.push_back(result.getType());
+    results.push_back(result);
+    yields.push_back(scan.yield().getValues()[i]);
+  }
+  if (is_unread.none() && results.size() == scan.getNumResults()) return mlir::failure();
+  auto smaller = rewriter.create<ScanOp>(scan.getLoc(), types, scan.getTripsAttr(), scan.getReverseAttr(),
+                                         scan.getCarries(), kept_slices, kept_invariants);
+  smaller->setDiscardableAttrs(scan->getDiscardableAttrDictionary());
+  rewriter.modifyOpInPlace(scan.yield(), [&] { scan.yield().getValuesMutable().assign(yields); });
+  rewriter.modifyOpInPlace(scan, [&] { scan.block().eraseArguments(is_unread); });
+  rewriter.inlineRegionBefore(scan.getBody(), smaller.getBody(), smaller.getBody().end());
+  for (auto [old, now] : llvm::zip_equal(results, smaller.getResults())) rewriter.replaceAllUsesWith(old, now);
+  rewriter.eraseOp(scan);
+  return mlir::success();
 }
 
 // sinter.scan 8 reverse carry(%h : types) over(%x : types) with(%w : types) -> (types) { ^bb0(...): ... }

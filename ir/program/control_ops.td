@@ -26,6 +26,8 @@ def ScanOp : Sinter_Op<"scan", [Pure, IsolatedFromAbove, AttrSizedOperandSegment
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
+  // Drops slices, invariants and stacks that nothing reads.
+  let hasCanonicalizeMethod = 1;
   let extraClassDeclaration = [{
     ::mlir::Block& block() { return getBody().front(); }
     YieldOp yield() { return ::llvm::cast<YieldOp>(block().getTerminator()); }

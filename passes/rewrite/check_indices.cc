@@ -2,6 +2,7 @@
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/placed_builder.h"
 #include "sinter/passes/passes.h"
+#include "sinter/passes/rewrite/scan_edits.h"
 
 namespace sinter {
 
@@ -66,6 +67,28 @@ Value Summary(mlir::OpBuilder& builder, mlir::Location loc, const Indexing& inde
   return b.concat({Extreme<ir::MinOp>(x), Extreme<ir::MaxOp>(x), size}, 0).value;
 }
 
+// Returns the summary of all trips of the loops around this one, outside of them: a carry that each trip widens.
+Value OverAllTrips(Value summary, int64_t size) {
+  while (auto scan = llvm::dyn_cast<ir::ScanOp>(summary.getParentBlock()->getParentOp())) {
+    ir::PlacedBuilder outside(scan);
+    ir::GraphBuilder b(outside, summary.getLoc());
+    // As a trip whose indices are all 0 would leave it.
+    auto part = [](Expr x, int64_t i) { return x.builder->slice(x, {i}, {i + 1}, {1}); };
+    const mlir::Type number = outside.getI64Type();
+    const Expr start =
+        b.concat({b.full({2}, number, 0), b.full({1}, number, static_cast<double>(size))}, 0);
+    ir::ScanOp loop = AddCarry(scan, start.value, [&](mlir::OpBuilder& at, Value carry) {
+      ir::GraphBuilder inside(at, summary.getLoc());
+      const Expr now = inside.wrap(summary), before = inside.wrap(carry);
+      const Expr lowest = inside.minimum(part(before, 0), part(now, 0));
+      const Expr highest = inside.maximum(part(before, 1), part(now, 1));
+      return inside.concat({lowest, highest, part(now, 2)}, 0).value;
+    });
+    summary = loop.lasts().back();
+  }
+  return summary;
+}
+
 class CheckIndicesPass : public impl::CheckIndicesBase<CheckIndicesPass> {
  public:
   using CheckIndicesBase::CheckIndicesBase;
@@ -86,8 +109,8 @@ class CheckIndicesPass : public impl::CheckIndicesBase<CheckIndicesPass> {
     mlir::Operation* end = function.getBody().front().getTerminator();
     for (auto [i, op] : llvm::enumerate(checked)) {
       ir::PlacedBuilder builder(op);
-      builder.setInsertionPoint(end);
-      Value summary = Summary(builder, op->getLoc(), IndexingOf(op));
+      builder.setInsertionPoint(op->getBlock()->getTerminator());
+      Value summary = OverAllTrips(Summary(builder, op->getLoc(), IndexingOf(op)), IndexingOf(op).size);
       mlir::FlatSymbolRefAttr variable = makeVariable(function, i, op, summary.getType());
       function.insertResult(function.getNumResults(), summary.getType(),
                             builder.getDictionaryAttr(builder.getNamedAttr(ir::kVariableAttr, variable)));

@@ -2,7 +2,7 @@
 #include "sinter/ir/dialect/placed_builder.h"
 #include "sinter/ir/dialect/tensor_types.h"
 #include "sinter/passes/passes.h"
-#include "sinter/passes/rewrite/trip_batch.h"
+#include "sinter/passes/rewrite/scan_edits.h"
 
 namespace sinter {
 
@@ -42,7 +42,8 @@ class LoopNarrowing {
 
   void run() {
     narrowSlices();
-    narrowResults();
+    narrowStacks();
+    narrowCarries();
   }
 
  private:
@@ -60,79 +61,50 @@ class LoopNarrowing {
     }
   }
 
-  // Stacks that are only read in a narrower type are narrow, and so is a further carry, if the body reads the
-  // carry in a narrower type for a library op.
-  void narrowResults() {
+  // Stacks that are only read in a narrower type are narrow.
+  void narrowStacks() {
     const size_t carries = scan_.getCarries().size();
-    llvm::SmallVector<Value> yields(scan_.yield().getValues()), starts(scan_.getCarries());
-    llvm::SmallVector<mlir::Type> types(scan_.getResultTypes());
     mlir::OpBuilder inside(scan_.yield());
-    for (size_t i = carries; i < yields.size(); ++i) {
-      const mlir::Type narrow = scan_.getResult(i).use_empty() ? mlir::Type() : NarrowReaders(scan_.getResult(i));
+    for (size_t i = carries; i < scan_.getNumResults(); ++i) {
+      Value stack = scan_.getResult(i);
+      const mlir::Type narrow = stack.use_empty() ? mlir::Type() : NarrowReaders(stack);
       if (!narrow) continue;
-      const mlir::Location loc = yields[i].getLoc();
-      yields[i] = inside.create<ir::CastOp>(loc, ir::TypeOf(yields[i]).clone(narrow), yields[i]);
-      types[i] = ir::TypeOf(scan_.getResult(i)).clone(narrow);
+      mlir::OpOperand& yielded = scan_.yield()->getOpOperand(i);
+      const Value wide = yielded.get();
+      yielded.set(inside.create<ir::CastOp>(wide.getLoc(), ir::TypeOf(wide).clone(narrow), wide));
+      stack.setType(ir::TypeOf(stack).clone(narrow));
+      for (Operation* user : llvm::to_vector(stack.getUsers())) {
+        user->getResult(0).replaceAllUsesWith(stack);
+        user->erase();
+      }
     }
-    addCarries(yields, types, starts);
-    if (llvm::equal(yields, scan_.yield().getValues())) return;
-    rebuild(yields, types, starts);
   }
 
-  void addCarries(llvm::SmallVector<Value>& yields, llvm::SmallVector<mlir::Type>& types,
-                  llvm::SmallVector<Value>& starts) {
-    ir::PlacedBuilder outside(scan_);
-    mlir::OpBuilder inside(scan_.yield());
+  // A carry that the body reads in a narrower type has a narrow one beside it.
+  void narrowCarries() {
     const size_t carries = scan_.getCarries().size();
-    size_t added = 0;
     for (size_t i = 0; i < carries; ++i) {
-      const mlir::BlockArgument carry = scan_.carryArguments()[i];
       ir::CastOp cast;
-      for (Operation* user : carry.getUsers()) {
+      for (Operation* user : scan_.carryArguments()[i].getUsers()) {
         auto candidate = llvm::dyn_cast<ir::CastOp>(user);
-        if (candidate && Bits(candidate) < Bits(carry)) cast = candidate;
+        if (candidate && Bits(candidate) < Bits(candidate.getX())) cast = candidate;
       }
       if (!cast) continue;
       const mlir::Type narrow = ir::TypeOf(cast.getResult()).getElementType();
-      const Value start = scan_.getCarries()[i];
-      const size_t place = carries + added++;
-      starts.push_back(outside.create<ir::CastOp>(start.getLoc(), ir::TypeOf(start).clone(narrow), start));
-      types.insert(types.begin() + place, starts.back().getType());
-      const Value next = yields[i];
-      yields.insert(yields.begin() + place,
-                    inside.create<ir::CastOp>(next.getLoc(), ir::TypeOf(next).clone(narrow), next));
-      const mlir::BlockArgument argument =
-          scan_.block().insertArgument(static_cast<unsigned>(1 + place), cast.getType(), cast.getLoc());
-      for (Operation* user : llvm::to_vector(carry.getUsers())) {
-        auto same = llvm::dyn_cast<ir::CastOp>(user);
-        if (!same || same.getType() != argument.getType()) continue;
-        same.getResult().replaceAllUsesWith(argument);
-        same.erase();
+      const Value wide = scan_.getCarries()[i];
+      ir::PlacedBuilder outside(scan_);
+      const Value start = outside.create<ir::CastOp>(wide.getLoc(), ir::TypeOf(wide).clone(narrow), wide);
+      scan_ = AddCarry(scan_, start, [&](mlir::OpBuilder& inside, Value) -> Value {
+        const Value next = scan_.nextCarries()[i];
+        return inside.create<ir::CastOp>(next.getLoc(), ir::TypeOf(next).clone(narrow), next);
+      });
+      const Value argument = scan_.carryArguments().back();
+      for (Operation* user : llvm::to_vector(scan_.carryArguments()[i].getUsers())) {
+        if (!llvm::isa<ir::CastOp>(user) || user->getResult(0).getType() != argument.getType()) continue;
+        user->getResult(0).replaceAllUsesWith(argument);
+        user->erase();
       }
     }
-  }
-
-  void rebuild(llvm::ArrayRef<Value> yields, llvm::ArrayRef<mlir::Type> types, llvm::ArrayRef<Value> starts) {
-    const size_t carries = scan_.getCarries().size(), added = starts.size() - carries;
-    ir::PlacedBuilder at(scan_);
-    auto loop = at.create<ir::ScanOp>(scan_.getLoc(), types, scan_.getTripsAttr(), scan_.getReverseAttr(), starts,
-                                      scan_.getSlices(), scan_.getInvariants());
-    loop->setDiscardableAttrs(scan_->getDiscardableAttrDictionary());
-    scan_.yield().getValuesMutable().assign(yields);
-    loop.getBody().takeBody(scan_.getBody());
-    at.setInsertionPointAfter(loop);
-    for (size_t i = 0; i < scan_.getNumResults(); ++i) {
-      Value result = scan_.getResult(i), now = loop.getResult(i < carries ? i : i + added);
-      if (now.getType() != result.getType()) {
-        for (Operation* user : llvm::to_vector(result.getUsers())) {
-          user->getResult(0).replaceAllUsesWith(now);
-          user->erase();
-        }
-      }
-      result.replaceAllUsesWith(now);
-    }
-    scan_.erase();
-    scan_ = loop;
   }
 
   ir::ScanOp scan_;

@@ -126,6 +126,12 @@ class OutlineLoopsPass : public impl::OutlineLoopsBase<OutlineLoopsPass> {
 
   void runOnOperation() override {
     for (FuncOp function : llvm::to_vector(getOperation().getOps<FuncOp>())) {
+      // A loop within another is where that one is.
+      function.walk<mlir::WalkOrder::PreOrder>([&](ir::ScanOp scan) {
+        auto around = scan->getParentOfType<ir::ScanOp>();
+        if (around && !ir::DeviceOf(scan.getOperation()))
+          ir::SetDevice(scan, ir::DeviceOf(around.getOperation()));
+      });
       // Loops within others come first, so that a function runs only functions before it.
       llvm::SmallVector<ir::ScanOp> scans;
       function.walk<mlir::WalkOrder::PostOrder>([&](ir::ScanOp scan) { scans.push_back(scan); });

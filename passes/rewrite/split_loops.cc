@@ -7,6 +7,7 @@
 #include "sinter/ir/dialect/placed_builder.h"
 #include "sinter/ir/dialect/tensor_types.h"
 #include "sinter/passes/passes.h"
+#include "sinter/passes/rewrite/scan_edits.h"
 #include "sinter/passes/rewrite/trip_batch.h"
 
 namespace sinter {

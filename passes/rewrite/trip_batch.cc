@@ -2,7 +2,6 @@
 
 #include "llvm/ADT/TypeSwitch.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "sinter/ir/dialect/tensor_types.h"
 
 namespace sinter {
@@ -121,35 +120,6 @@ TripBatch::Outer TripBatch::buildOp(Operation* op, llvm::ArrayRef<Outer> operand
             return clone->getResult(0);
           });
   return {built, true};
-}
-
-void DropResults(ir::ScanOp scan, const llvm::BitVector& is_gone) {
-  const size_t carries = scan.getCarries().size();
-  llvm::SmallVector<Value> yields, kept_results, kept_carries;
-  llvm::SmallVector<mlir::Type> types;
-  for (auto [i, value] : llvm::enumerate(scan.yield().getValues())) {
-    if (is_gone.test(i)) continue;
-    yields.push_back(value);
-    types.push_back(scan.getResult(i).getType());
-    kept_results.push_back(scan.getResult(i));
-    if (i < carries) kept_carries.push_back(scan.getCarries()[i]);
-  }
-  scan.yield().getValuesMutable().assign(yields);
-  llvm::SmallVector<Operation*> ops;
-  for (Operation& op : scan.block().without_terminator()) ops.push_back(&op);
-  for (Operation* op : llvm::reverse(ops)) {
-    if (mlir::isOpTriviallyDead(op)) op->erase();
-  }
-  for (size_t i = carries; i-- > 0;) {
-    if (is_gone.test(i)) scan.block().eraseArgument(static_cast<unsigned>(1 + i));
-  }
-  mlir::OpBuilder at(scan);
-  auto loop = at.create<ir::ScanOp>(scan.getLoc(), types, scan.getTripsAttr(), scan.getReverseAttr(),
-                                    kept_carries, scan.getSlices(), scan.getInvariants());
-  loop->setDiscardableAttrs(scan->getDiscardableAttrDictionary());
-  loop.getBody().takeBody(scan.getBody());
-  for (auto [old, now] : llvm::zip_equal(kept_results, loop.getResults())) old.replaceAllUsesWith(now);
-  scan.erase();
 }
 
 }  // namespace sinter

@@ -5,7 +5,6 @@
 #ifndef SINTER_PASSES_REWRITE_TRIP_BATCH_H_
 #define SINTER_PASSES_REWRITE_TRIP_BATCH_H_
 
-#include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/DenseMap.h"
 #include "sinter/ir/dialect/graph_builder.h"
 #include "sinter/ir/dialect/ops.h"
@@ -37,10 +36,6 @@ class TripBatch {
   llvm::DenseMap<mlir::Value, bool> can_build_;
   llvm::DenseMap<mlir::Value, Outer> built_;
 };
-
-// Removes carries and stacks of the loop whose results, without readers, `is_gone` names, and the ops of the
-// body that only they needed. A carry must be read by its own next value alone.
-void DropResults(ir::ScanOp scan, const llvm::BitVector& is_gone);
 
 }  // namespace sinter
 

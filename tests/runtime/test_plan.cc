@@ -161,9 +161,12 @@ absl::StatusOr<Session> TestPlan::MakeSession(const SessionOptions& options) con
   return Session::Create(std::move(plan), options);
 }
 
-TestFunction::TestFunction(TestPlan& plan, const std::string& name) : plan_(plan) {
-  plan.table.functions.push_back(std::make_unique<fb::FunctionT>());
-  table_ = plan.table.functions.back().get();
+TestFunction::TestFunction(TestPlan& plan, std::vector<std::unique_ptr<fb::FunctionT>>& list,
+                           const std::string& name)
+    : plan_(plan) {
+  if (&list == &plan.table.fragments) plan.table.version = Plan::LeastVersion(false, /*has_fragments=*/true);
+  list.push_back(std::make_unique<fb::FunctionT>());
+  table_ = list.back().get();
   table_->name = name;
   if (plan.table.devices.size() > 1) table_->more_arena_bytes.resize(plan.table.devices.size() - 1);
 }
@@ -276,6 +279,30 @@ fb::StepT& TestFunction::Copy(uint32_t from, uint32_t to) {
   fb::CopyStepT body;
   body.bytes = table_->buffers[from]->bytes;
   return Add("copy", body, {from}, {to});
+}
+
+uint32_t TestFunction::Parameter(DType dtype, const std::vector<int64_t>& shape, bool is_written) {
+  auto parameter = std::make_unique<fb::ParameterT>();
+  parameter->bytes = BytesOf(dtype, shape);
+  parameter->is_written = is_written;
+  table_->parameters.push_back(std::move(parameter));
+  return Buffer(fb::Space::Parameter, static_cast<uint32_t>(table_->parameters.size() - 1), 0, dtype, shape);
+}
+
+fb::StepT& TestFunction::Loop(uint32_t fragment, int64_t trips, const std::vector<fb::LoopArgumentT>& arguments,
+                              std::vector<uint32_t> inputs, std::vector<uint32_t> outputs) {
+  fb::LoopStepT body;
+  body.fragment = fragment;
+  body.trips = trips;
+  for (const fb::LoopArgumentT& argument : arguments) {
+    body.arguments.push_back(std::make_unique<fb::LoopArgumentT>(argument));
+  }
+  const uint64_t frame = plan_.table.fragments[fragment]->arena_bytes;
+  fb::StepT& step = Add("loop", body, std::move(inputs), std::move(outputs));
+  step.workspace_bytes = frame;
+  step.workspace_offset = (table_->arena_bytes + 63) / 64 * 64;
+  if (frame > 0) table_->arena_bytes = step.workspace_offset + frame;
+  return step;
 }
 
 fb::StepT& TestFunction::Catalog(const std::string& kernel, std::vector<int64_t> parameters,

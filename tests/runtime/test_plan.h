@@ -22,6 +22,7 @@
 #ifndef SINTER_TESTS_RUNTIME_TEST_PLAN_H_
 #define SINTER_TESTS_RUNTIME_TEST_PLAN_H_
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -65,13 +66,18 @@ uint64_t BytesOf(DType dtype, const std::vector<int64_t>& shape);
 // A function of the plan; the constructor adds it. Buffers are indices into Function.buffers.
 class TestFunction {
  public:
-  TestFunction(TestPlan& plan, const std::string& name);
+  TestFunction(TestPlan& plan, const std::string& name) : TestFunction(plan, plan.table.functions, name) {}
+  // Of the plan's fragments, instead of its functions:
+  //   TestFunction body(plan, plan.table.fragments, "body");
+  TestFunction(TestPlan& plan, std::vector<std::unique_ptr<fb::FunctionT>>& list, const std::string& name);
 
   uint32_t Input(const std::string& name, DType dtype, const std::vector<int64_t>& shape,
                  uint32_t device = 0);
   // Takes the next free bytes of the arena.
   uint32_t Arena(DType dtype, const std::vector<int64_t>& shape, uint32_t device = 0);
   uint32_t Variable(uint32_t index);
+  // Returns a buffer for a new parameter of a fragment.
+  uint32_t Parameter(DType dtype, const std::vector<int64_t>& shape, bool is_written = false);
   uint32_t Buffer(fb::Space space, uint32_t index, uint64_t offset, DType dtype,
                   const std::vector<int64_t>& shape, uint32_t device = 0);
   // Returns a buffer for the same input on another device.
@@ -102,6 +108,9 @@ class TestFunction {
                           std::vector<uint32_t> outputs);
   fb::StepT& Attention(const fb::AttentionStepT& step, std::vector<uint32_t> inputs,
                        std::vector<uint32_t> outputs);
+  // Needs fragments that are complete: the workspace is as large as the arena of the fragment.
+  fb::StepT& Loop(uint32_t fragment, int64_t trips, const std::vector<fb::LoopArgumentT>& arguments,
+                  std::vector<uint32_t> inputs, std::vector<uint32_t> outputs);
   fb::StepT& Pool(const fb::PoolStepT& step, std::vector<uint32_t> inputs, std::vector<uint32_t> outputs);
 
   fb::FunctionT& table() { return *table_; }

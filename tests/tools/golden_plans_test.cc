@@ -165,7 +165,7 @@ TEST_F(GoldenPlansTest, AllLoadAndGiveTheSameResults) {
 
 // A new version of the format brings plans of its own, once the compiler writes it.
 TEST_F(GoldenPlansTest, EachVersionThatTheCompilerWritesHasPlansForCpusAndGpus) {
-  EXPECT_EQ(Plan::LeastVersion(/*has_mesh=*/true), Plan::kVersion);
+  EXPECT_EQ(Plan::LeastVersion(/*has_mesh=*/true, /*has_fragments=*/true), Plan::kVersion);
   for (const bool has_mesh : {false, true}) {
     const uint32_t version = Plan::LeastVersion(has_mesh);
     SCOPED_TRACE(version);

@@ -132,6 +132,24 @@ WorkClass WorkClassOf(const fb::Step& step) {
   }
 }
 
+namespace {
+
+// A loop takes the time of its steps in each trip, one after the other.
+absl::StatusOr<PricedStep> PriceLoop(const fb::Plan& plan, const fb::LoopStep& loop,
+                                     const cost::DeviceCosts& costs) {
+  PricedStep priced = {.work = WorkClass::kKernels};
+  for (const fb::Step* step : OrEmpty(plan.fragments()->Get(loop.fragment())->steps())) {
+    const absl::StatusOr<PricedStep> inner = PriceStep(plan, *step, costs);
+    if (!inner.ok()) return inner.status();
+    priced.seconds += static_cast<double>(loop.trips()) * inner->seconds;
+    priced.share = std::max(priced.share, inner->share);
+    priced.is_as_product = priced.is_as_product || inner->is_as_product;
+  }
+  return priced;
+}
+
+}  // namespace
+
 absl::StatusOr<PricedStep> PriceStep(const fb::Plan& plan, const fb::Step& step,
                                      const cost::DeviceCosts& costs) {
   const bool is_host = DeviceOf(plan, step.device()).is_host();
@@ -147,6 +165,8 @@ absl::StatusOr<PricedStep> PriceStep(const fb::Plan& plan, const fb::Step& step,
     case fb::StepBody::AttentionStep:
       work = AttentionOf(step, *step.body_as_AttentionStep());
       break;
+    case fb::StepBody::LoopStep:
+      return PriceLoop(plan, *step.body_as_LoopStep(), costs);
     default:
       priced.seconds = costs.Seconds(KernelOf(plan, step));
       priced.share = costs.Share(KernelOf(plan, step));

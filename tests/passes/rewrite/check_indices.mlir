@@ -67,3 +67,24 @@ func.func private @gradient(%x: tensor<5x4xf32>, %i: tensor<2xi64>) -> tensor<2x
   %y = sinter.gather %x[%i] dim 0 : tensor<5x4xf32>, tensor<2xi64> -> tensor<2x4xf32>
   return %y : tensor<2x4xf32>
 }
+
+// -----
+
+// Indices in a loop: a carry holds those of all trips. It starts as a trip would leave it whose indices are all 0.
+// CHECK-LABEL: sinter.variable @"index_check/loop/0"
+// CHECK-LABEL: func.func @loop
+// CHECK: %[[ZERO:.*]] = sinter.constant dense<0> : tensor<2xi64>
+// CHECK: %[[SIZE:.*]] = sinter.constant dense<5> : tensor<1xi64>
+// CHECK: %[[START:.*]] = sinter.concat %[[ZERO]], %[[SIZE]] dim 0
+// CHECK: %[[S:.*]]:2 = sinter.scan 3 carry(%[[START]] : tensor<3xi64>) over(%{{.*}} : tensor<3x2xi32>) with(%{{.*}} : tensor<5x4xf32>)
+// CHECK: sinter.minimum
+// CHECK: sinter.maximum
+// CHECK: return %[[S]]#1, %[[S]]#0
+func.func @loop(%table: tensor<5x4xf32> {sinter.input = "table"}, %ids: tensor<3x2xi32> {sinter.input = "ids"}) -> (tensor<3x2x4xf32> {sinter.output = "y"}) {
+  %s = sinter.scan 3 over(%ids : tensor<3x2xi32>) with(%table : tensor<5x4xf32>) -> (tensor<3x2x4xf32>) {
+  ^bb0(%i: tensor<i64>, %now: tensor<2xi32>, %t: tensor<5x4xf32>):
+    %y = sinter.gather %t[%now] dim 0 : tensor<5x4xf32>, tensor<2xi32> -> tensor<2x4xf32>
+    sinter.yield %y : tensor<2x4xf32>
+  }
+  return %s : tensor<3x2x4xf32>
+}

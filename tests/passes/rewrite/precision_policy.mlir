@@ -188,3 +188,26 @@ module attributes {sinter.precision = f32} {
     return %a : tensor<4x4xf32>
   }
 }
+
+// -----
+
+// The body of a loop computes its products in bf16; what it gets and yields stays in f32.
+// CHECK-LABEL: func.func @loop
+// CHECK: sinter.scan 3 carry(%{{.*}} : tensor<4x4xf32>) with(%{{.*}} : tensor<4x4xf32>) -> (tensor<4x4xf32>) {
+// CHECK-NEXT: ^bb0(%{{.*}}: tensor<i64>, %[[S:.*]]: tensor<4x4xf32>, %[[W:.*]]: tensor<4x4xf32>):
+// CHECK-DAG: %[[S16:.*]] = sinter.cast %[[S]] : tensor<4x4xf32> -> tensor<4x4xbf16>
+// CHECK-DAG: %[[W16:.*]] = sinter.cast %[[W]] : tensor<4x4xf32> -> tensor<4x4xbf16>
+// CHECK: %[[P:.*]] = sinter.matmul %[[S16]], %[[W16]]
+// CHECK: %[[P32:.*]] = sinter.cast %[[P]] : tensor<4x4xbf16> -> tensor<4x4xf32>
+// CHECK: sinter.tanh %[[P32]] : tensor<4x4xf32>
+module attributes {sinter.precision = bf16} {
+  func.func @loop(%x: tensor<4x4xf32> {sinter.input = "x"}, %w: tensor<4x4xf32> {sinter.input = "w"}) -> (tensor<4x4xf32> {sinter.output = "y"}) {
+    %y = sinter.scan 3 carry(%x : tensor<4x4xf32>) with(%w : tensor<4x4xf32>) -> (tensor<4x4xf32>) {
+    ^bb0(%i: tensor<i64>, %s: tensor<4x4xf32>, %v: tensor<4x4xf32>):
+      %p = sinter.matmul %s, %v : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+      %n = sinter.tanh %p : tensor<4x4xf32>
+      sinter.yield %n : tensor<4x4xf32>
+    }
+    return %y : tensor<4x4xf32>
+  }
+}

@@ -100,7 +100,7 @@ constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
 
 const Alteration kAlterations[] = {
     {"version", [](auto& p) { p.version = 7; },
-     "the plan has format version 7, and this build reads versions 1 to 5"},
+     "the plan has format version 7, and this build reads versions 1 to 6"},
     {"version 0", [](auto& p) { p.version = 0; }, "the plan has format version 0, and"},
     {"no hash", [](auto& p) { p.content_hash.clear(); }, "the plan has no content hash"},
     // Variables.
@@ -178,7 +178,9 @@ const Alteration kAlterations[] = {
      "are outside its constants of 64 bytes"},
     {"variable index", [](auto& p) { BufferOf(p, 0, 3).index = 5; }, "buffer 3: variable 5 of 2"},
     {"input index", [](auto& p) { BufferOf(p, 0, 0).index = 5; }, "buffer 0: input 5 of 1"},
-    {"space", [](auto& p) { BufferOf(p, 0, 1).space = fb::Space{5}; }, "space 5 does not exist"},
+    {"space", [](auto& p) { BufferOf(p, 0, 1).space = fb::Space{6}; }, "space 6 does not exist"},
+    {"parameter", [](auto& p) { BufferOf(p, 0, 1).space = fb::Space::Parameter; },
+     "buffer 1: parameter 0 of 0"},
     // Steps in general.
     {"step input", [](auto& p) { StepAt(p, 0).inputs = {0, 77}; },
      "step 0 (add_f32): input 1 is buffer 77 of"},
