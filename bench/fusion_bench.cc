@@ -110,7 +110,7 @@ Case AdamW(const std::string& model) {
       sn::Tensor term = sn::Sum(b.Read(parameters.back()) * b.Input(g.name, sn::F32, g.tensor.shape()));
       loss = loss.ok() ? loss + term : term;
     }
-    sn::optim::AdamW{.learning_rate = 1e-3}.MinimizeOver(loss, parameters);
+    sn::optim::AdamW{.learning_rate = 1e-3}.Minimize(loss, {.parameters = parameters});
   });
   return c;
 }

@@ -150,7 +150,7 @@ MemoryOp AdamW(int64_t scale) {
       Tensor term = Sum(b.Read(parameters.back()) * Drawn(b, absl::StrCat("g", i), F32, shape));
       loss = loss.ok() ? loss + term : term;
     }
-    optim::AdamW{}.MinimizeOver(loss, parameters);
+    optim::AdamW{}.Minimize(loss, {.parameters = parameters});
   });
   op.minimal_bytes = 28 * static_cast<double>(op.shape[0]);
   return op;

@@ -304,7 +304,7 @@ absl::StatusOr<TrainingWorkload> ResNet50(const WorkloadOptions& options) {
                      .logits = [net](Builder&, const Tensor& x) { return net(x); },
                      .minimize = {}};
   model.minimize = [rate = options.resnet50_rate](const Tensor& loss) {
-    optim::Momentum{.learning_rate = rate, .momentum = 0.9, .weight_decay = 1e-4}.Minimize(loss);
+    optim::Momentum{.learning_rate = rate, .momentum = 0.9}.Minimize(loss, {.hooks = {optim::Decay(1e-4)}});
   };
   AddFunctions(w, model);
   return w;

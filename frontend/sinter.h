@@ -33,8 +33,14 @@
 #include "sinter/frontend/ops/loops.h"
 #include "sinter/frontend/ops/ops.h"
 #include "sinter/frontend/optim/adaptive_rules.h"
+#include "sinter/frontend/optim/averages.h"
+#include "sinter/frontend/optim/hooks.h"
+#include "sinter/frontend/optim/hyper.h"
+#include "sinter/frontend/optim/matrix_rules.h"
 #include "sinter/frontend/optim/optimizer.h"
 #include "sinter/frontend/optim/rate_schedule.h"
+#include "sinter/frontend/optim/rule.h"
+#include "sinter/frontend/optim/update_options.h"
 #include "sinter/runtime/runtime.h"
 
 #endif  // SINTER_FRONTEND_SINTER_H_

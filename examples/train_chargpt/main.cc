@@ -132,8 +132,8 @@ sn::Graph BuildGraph(const Options& o, int64_t vocabulary) {
     Tensor x = b.Input("x", sn::I32, {o.batch, o.context});
     Tensor y = b.Input("y", sn::I32, {o.batch, o.context});
     Tensor loss = sn::SoftmaxCrossEntropy(gpt(x), y);
-    optim::AdamW{.learning_rate = b.Scalar("lr"), .beta2 = 0.99, .weight_decay = 0.1, .clip_norm = 1.0}
-        .Minimize(loss);
+    optim::AdamW{.learning_rate = b.Scalar("lr"), .beta2 = 0.99, .weight_decay = 0.1}.Minimize(
+        loss, {.hooks = {optim::ClipNorm(1)}});
     // The log keeps the loss on the device until it is read. Fetching an output would wait for every step.
     b.Log("loss", loss);
   });

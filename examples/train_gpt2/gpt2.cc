@@ -22,16 +22,19 @@ nn::Module Block(const Gpt2Sizes& sizes) {
                    nn::GeluTanh(), nn::Linear(sizes.width, {.weight = outer, .in_dim = "mlp"})}};
 }
 
-optim::AdamW Optimizer(const Gpt2Training& training, const Operand& rate) {
-  std::optional<optim::LossScale> scale;
-  if (training.precision == Precision::kF16) scale.emplace();
+optim::AdamW Rule(const Gpt2Training& training, const optim::Hyper& rate) {
   return {.learning_rate = rate,
           .beta1 = 0.9,
           .beta2 = 0.95,
           .epsilon = 1e-8,
-          .weight_decay = training.weight_decay,
-          .clip_norm = training.clip_norm,
-          .loss_scale = scale};
+          .weight_decay = training.weight_decay};
+}
+
+optim::UpdateOptions<optim::AdamW> Options(const Gpt2Training& training) {
+  optim::UpdateOptions<optim::AdamW> options;
+  if (training.precision == Precision::kF16) options.loss_scale.emplace();
+  if (training.clip_norm > 0) options.hooks = {optim::ClipNorm(training.clip_norm)};
+  return options;
 }
 
 void AddTraining(Graph& graph, Gpt2& model, const Gpt2Sizes& sizes, const Gpt2Training& training) {
@@ -41,15 +44,15 @@ void AddTraining(Graph& graph, Gpt2& model, const Gpt2Sizes& sizes, const Gpt2Tr
     Tensor y = b.Input("y", I32, {training.batch, sizes.context});
     Tensor loss = model.Loss(b, x, y);
     if (whole) {
-      Optimizer(training, b.Scalar("lr")).Minimize(loss);
+      Rule(training, b.Scalar("lr")).Minimize(loss, Options(training));
     } else {
-      Optimizer(training, 0.0).Accumulate(loss);
+      Rule(training, 0.0).Accumulate(loss, Options(training));
     }
     b.Log("loss", loss);
   });
   if (whole) return;
   graph.Function("update", Mode::kTrain,
-                 [&](Builder& b) { Optimizer(training, b.Scalar("lr")).ApplyAccumulated(b); });
+                 [&](Builder& b) { Rule(training, b.Scalar("lr")).ApplyAccumulated(b, Options(training)); });
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ void AddTraining(sn::Graph& graph, nn::Module& net, sn::Precision precision, int
     auto loss = sn::SoftmaxCrossEntropy(net(x), y);
     std::optional<optim::LossScale> scale;
     if (precision == sn::Precision::kF16) scale.emplace();
-    optim::Sgd{.learning_rate = b.Scalar("lr"), .loss_scale = scale}.Minimize(loss);
+    optim::Sgd{.learning_rate = b.Scalar("lr")}.Minimize(loss, {.loss_scale = scale});
     b.Output("loss", loss);
     // The log keeps the loss, summed over the batch, on the device until it is read.
     b.Log("loss", loss * static_cast<double>(rows));

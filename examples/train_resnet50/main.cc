@@ -154,8 +154,8 @@ absl::StatusOr<sn::Graph> BuildGraph(const Options& o, const Data& data) {
     sn::Tensor loss = sn::SoftmaxCrossEntropy(net(Images(b, o, data)), y);
     std::optional<optim::LossScale> scale;
     if (o.precision == sn::Precision::kF16) scale.emplace();
-    optim::Momentum{.learning_rate = b.Scalar("lr"), .weight_decay = o.weight_decay, .loss_scale = scale}
-        .Minimize(loss);
+    optim::Momentum{.learning_rate = b.Scalar("lr")}.Minimize(
+        loss, {.hooks = {optim::Decay(o.weight_decay)}, .loss_scale = scale});
     b.Log("loss", loss);
   });
   graph.Function("eval", sn::Mode::kEval, [&](sn::Builder& b) {

@@ -195,7 +195,8 @@ Tensor Builder::Read(const Variable& variable, Where where) {
   Call call(absl::StrCat("Read of \"", variable.name(), "\""), where, function());
   if (!call.ok() || !call.CheckVariable(variable)) return {};
   ir::VariableOp op = call.graph().Find(variable);
-  return op ? call.Done(call.function().Read(op)) : call.Fail(kDropped);
+  if (!op) return call.Fail(kDropped);
+  return call.function().Substituted(variable, call.Done(call.function().Read(op)));
 }
 
 void Builder::Assign(const Variable& variable, const Tensor& value, Where where) {

@@ -10,11 +10,13 @@
 #ifndef SINTER_FRONTEND_GRAPH_GRAPH_STATE_H_
 #define SINTER_FRONTEND_GRAPH_GRAPH_STATE_H_
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -148,6 +150,13 @@ class FunctionBuilder {
   // The value of a variable at this point. The first read adds an argument.
   mlir::Value Read(ir::VariableOp variable);
   void Assign(ir::VariableOp variable, mlir::Value value);
+  // Makes Builder::Read return what `substitute` makes of a variable and its value; null ends this.
+  using Substitute = std::function<Tensor(const Variable& variable, const Tensor& value)>;
+  void SetSubstitute(Substitute substitute) { substitute_ = std::move(substitute); }
+  bool has_substitute() const { return substitute_ != nullptr; }
+  Tensor Substituted(const Variable& variable, const Tensor& value) {
+    return substitute_ ? substitute_(variable, value) : value;
+  }
   // The seed, the step and a new stream number, for one random op.
   struct Random {
     mlir::Value seed, step;
@@ -243,6 +252,7 @@ class FunctionBuilder {
   llvm::DenseSet<ir::VariableOp> was_assigned_;
   bool uses_random_ = false;
   std::vector<OpenBody> bodies_;  // The innermost last.
+  Substitute substitute_;
   std::shared_ptr<FunctionBuilder*> cell_ = std::make_shared<FunctionBuilder*>(this);
 };
 

@@ -2,7 +2,7 @@
 //
 //   std::vector<Variable> weights = net.parameters(Glob("*.weight"));
 //   auto no_decay = [](optim::AdamW& o) { o.weight_decay = 0; };
-//   optim::AdamW{.groups = {{.of = RankBelow(2), .with = no_decay}}}.Minimize(loss);
+//   optim::AdamW{}.Minimize(loss, {.groups = {{.of = RankBelow(2), .with = no_decay}}});
 #ifndef SINTER_FRONTEND_GRAPH_VARIABLE_FILTER_H_
 #define SINTER_FRONTEND_GRAPH_VARIABLE_FILTER_H_
 

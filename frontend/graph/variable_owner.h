@@ -32,10 +32,11 @@ uint64_t NextOwnerId();
 struct OptimizerRecord {
   std::string prefix;                   // Prefix of its variables: "adam".
   bool named = false;                   // The program gave the name.
-  std::string kind;                     // "Adam".
+  std::string kind;                     // "optim::Adam".
   std::vector<std::string> parameters;  // The parameters that it updates, in the order of its first use.
   bool accumulates = false;
   bool is_scaled = false;  // It has a loss scale.
+  bool averages = false;   // It keeps averages of its parameters.
   Where where = {};        // Line of its first use.
   uint64_t owner = 0;
 };

@@ -2,305 +2,127 @@
 //
 //   optim::Lion{.learning_rate = b.Scalar("lr"), .weight_decay = 0.1}.Minimize(loss);
 //
-// In all but Lion and Lamb, weight_decay * p is added to the gradient g.
+// A `weight_decay` is decoupled: it does not pass through the gradient, as the hook Decay does.
 #ifndef SINTER_FRONTEND_OPTIM_ADAPTIVE_RULES_H_
 #define SINTER_FRONTEND_OPTIM_ADAPTIVE_RULES_H_
 
-#include "sinter/frontend/optim/optimizer.h"
+#include <vector>
+
+#include "sinter/frontend/optim/rule.h"
 
 namespace sinter::optim {
 
-MethodPtr MethodOf(const struct AdaGrad& o);
-MethodPtr MethodOf(const struct AdaDelta& o);
-MethodPtr MethodOf(const struct RmsProp& o);
-MethodPtr MethodOf(const struct Adamax& o);
-MethodPtr MethodOf(const struct NAdam& o);
-MethodPtr MethodOf(const struct RAdam& o);
-MethodPtr MethodOf(const struct Lion& o);
-MethodPtr MethodOf(const struct Lamb& o);
-
 // s += g * g;  p -= lr * g / (sqrt(s) + epsilon) (Duchi et al., "Adaptive Subgradient Methods", 2011).
-struct AdaGrad {
-  struct Group {  // See Sgd::Group.
-    VariableFilter of = {};
-    double rate_scale = 1;
-    std::function<void(AdaGrad&)> with = {};
-  };
-  Operand learning_rate = 0.01;
-  double epsilon = 1e-10;
-  double weight_decay = 0;
-  double clip_norm = 0;
-  std::optional<LossScale> loss_scale = std::nullopt;
-  std::string name = {};
-  std::vector<Group> groups = {};
-  void Minimize(const Tensor& loss, Where where = Where::current()) const {
-    MinimizeBy(MethodOf(*this), loss, nullptr, where);
-  }
-  void MinimizeOver(const Tensor& loss, const std::vector<Variable>& parameters,
-                    Where where = Where::current()) const {
-    MinimizeBy(MethodOf(*this), loss, &parameters, where);
-  }
-  void Accumulate(const Tensor& loss, Where where = Where::current()) const {
-    AccumulateBy(MethodOf(*this), loss, nullptr, where);
-  }
-  void AccumulateOver(const Tensor& loss, const std::vector<Variable>& parameters,
-                      Where where = Where::current()) const {
-    AccumulateBy(MethodOf(*this), loss, &parameters, where);
-  }
-  void ApplyAccumulated(Builder& b, Where where = Where::current()) const {
-    ApplyAccumulatedBy(MethodOf(*this), b, where);
-  }
+struct AdaGrad : Rule<AdaGrad> {
+  static constexpr char kName[] = "optim::AdaGrad";
+  Hyper learning_rate = 0.01;
+  Hyper epsilon = 1e-10;
+  Tensor operator()(Parameter& p) const;
+  std::vector<Bounded> Bounds() const;
 };
 
 // s and u are decaying means of g * g and d * d, where d = g * sqrt(u + epsilon) / sqrt(s + epsilon); p -=
-// lr * d (Zeiler, arXiv 1212.5701).
-struct AdaDelta {
-  struct Group {  // See Sgd::Group.
-    VariableFilter of = {};
-    double rate_scale = 1;
-    std::function<void(AdaDelta&)> with = {};
-  };
-  Operand learning_rate = 1.0;
-  double rho = 0.9;
-  double epsilon = 1e-6;
-  double weight_decay = 0;
-  double clip_norm = 0;
-  std::optional<LossScale> loss_scale = std::nullopt;
-  std::string name = {};
-  std::vector<Group> groups = {};
-  void Minimize(const Tensor& loss, Where where = Where::current()) const {
-    MinimizeBy(MethodOf(*this), loss, nullptr, where);
-  }
-  void MinimizeOver(const Tensor& loss, const std::vector<Variable>& parameters,
-                    Where where = Where::current()) const {
-    MinimizeBy(MethodOf(*this), loss, &parameters, where);
-  }
-  void Accumulate(const Tensor& loss, Where where = Where::current()) const {
-    AccumulateBy(MethodOf(*this), loss, nullptr, where);
-  }
-  void AccumulateOver(const Tensor& loss, const std::vector<Variable>& parameters,
-                      Where where = Where::current()) const {
-    AccumulateBy(MethodOf(*this), loss, &parameters, where);
-  }
-  void ApplyAccumulated(Builder& b, Where where = Where::current()) const {
-    ApplyAccumulatedBy(MethodOf(*this), b, where);
-  }
+// lr * d (Zeiler, arXiv 1212.5701). `epsilon` is above 0.
+struct AdaDelta : Rule<AdaDelta> {
+  static constexpr char kName[] = "optim::AdaDelta";
+  Hyper learning_rate = 1.0;
+  Hyper rho = 0.9;
+  Hyper epsilon = 1e-6;
+  Tensor operator()(Parameter& p) const;
+  std::vector<Bounded> Bounds() const;
 };
 
 // s is a decaying mean of g * g; v = momentum * v + g / (sqrt(s) + epsilon); p -= lr * v (Hinton's lectures,
 // 2012). With `centered`, the square of the decaying mean of g is taken from s.
-struct RmsProp {
-  struct Group {  // See Sgd::Group.
-    VariableFilter of = {};
-    double rate_scale = 1;
-    std::function<void(RmsProp&)> with = {};
-  };
-  Operand learning_rate = 0.01;
-  double alpha = 0.99;
-  double epsilon = 1e-8;
-  double momentum = 0;
+struct RmsProp : Rule<RmsProp> {
+  static constexpr char kName[] = "optim::RmsProp";
+  Hyper learning_rate = 0.01;
+  Hyper alpha = 0.99;
+  Hyper epsilon = 1e-8;
+  Hyper momentum = 0;
   bool centered = false;
-  double weight_decay = 0;
-  double clip_norm = 0;
-  std::optional<LossScale> loss_scale = std::nullopt;
-  std::string name = {};
-  std::vector<Group> groups = {};
-  void Minimize(const Tensor& loss, Where where = Where::current()) const {
-    MinimizeBy(MethodOf(*this), loss, nullptr, where);
-  }
-  void MinimizeOver(const Tensor& loss, const std::vector<Variable>& parameters,
-                    Where where = Where::current()) const {
-    MinimizeBy(MethodOf(*this), loss, &parameters, where);
-  }
-  void Accumulate(const Tensor& loss, Where where = Where::current()) const {
-    AccumulateBy(MethodOf(*this), loss, nullptr, where);
-  }
-  void AccumulateOver(const Tensor& loss, const std::vector<Variable>& parameters,
-                      Where where = Where::current()) const {
-    AccumulateBy(MethodOf(*this), loss, &parameters, where);
-  }
-  void ApplyAccumulated(Builder& b, Where where = Where::current()) const {
-    ApplyAccumulatedBy(MethodOf(*this), b, where);
-  }
+  Tensor operator()(Parameter& p) const;
+  std::vector<Bounded> Bounds() const;
 };
 
 // Adam with the decaying maximum of |g| in place of sqrt(v) (Kingma and Ba, arXiv 1412.6980, algorithm 2).
-struct Adamax {
-  struct Group {  // See Sgd::Group.
-    VariableFilter of = {};
-    double rate_scale = 1;
-    std::function<void(Adamax&)> with = {};
-  };
-  Operand learning_rate = 0.002;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double epsilon = 1e-8;
-  double weight_decay = 0;
-  double clip_norm = 0;
-  std::optional<LossScale> loss_scale = std::nullopt;
-  std::string name = {};
-  std::vector<Group> groups = {};
-  void Minimize(const Tensor& loss, Where where = Where::current()) const {
-    MinimizeBy(MethodOf(*this), loss, nullptr, where);
-  }
-  void MinimizeOver(const Tensor& loss, const std::vector<Variable>& parameters,
-                    Where where = Where::current()) const {
-    MinimizeBy(MethodOf(*this), loss, &parameters, where);
-  }
-  void Accumulate(const Tensor& loss, Where where = Where::current()) const {
-    AccumulateBy(MethodOf(*this), loss, nullptr, where);
-  }
-  void AccumulateOver(const Tensor& loss, const std::vector<Variable>& parameters,
-                      Where where = Where::current()) const {
-    AccumulateBy(MethodOf(*this), loss, &parameters, where);
-  }
-  void ApplyAccumulated(Builder& b, Where where = Where::current()) const {
-    ApplyAccumulatedBy(MethodOf(*this), b, where);
-  }
+struct Adamax : Rule<Adamax> {
+  static constexpr char kName[] = "optim::Adamax";
+  Hyper learning_rate = 0.002;
+  Hyper beta1 = 0.9;
+  Hyper beta2 = 0.999;
+  Hyper epsilon = 1e-8;
+  Tensor operator()(Parameter& p) const;
+  std::vector<Bounded> Bounds() const;
 };
 
 // Adam whose first moment looks a step ahead, as in Nesterov's momentum (Dozat, "Incorporating Nesterov
 // Momentum into Adam", 2016), with a constant beta1.
-struct NAdam {
-  struct Group {  // See Sgd::Group.
-    VariableFilter of = {};
-    double rate_scale = 1;
-    std::function<void(NAdam&)> with = {};
-  };
-  Operand learning_rate = 0.002;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double epsilon = 1e-8;
-  double weight_decay = 0;
-  double clip_norm = 0;
-  std::optional<LossScale> loss_scale = std::nullopt;
-  std::string name = {};
-  std::vector<Group> groups = {};
-  void Minimize(const Tensor& loss, Where where = Where::current()) const {
-    MinimizeBy(MethodOf(*this), loss, nullptr, where);
-  }
-  void MinimizeOver(const Tensor& loss, const std::vector<Variable>& parameters,
-                    Where where = Where::current()) const {
-    MinimizeBy(MethodOf(*this), loss, &parameters, where);
-  }
-  void Accumulate(const Tensor& loss, Where where = Where::current()) const {
-    AccumulateBy(MethodOf(*this), loss, nullptr, where);
-  }
-  void AccumulateOver(const Tensor& loss, const std::vector<Variable>& parameters,
-                      Where where = Where::current()) const {
-    AccumulateBy(MethodOf(*this), loss, &parameters, where);
-  }
-  void ApplyAccumulated(Builder& b, Where where = Where::current()) const {
-    ApplyAccumulatedBy(MethodOf(*this), b, where);
-  }
+struct NAdam : Rule<NAdam> {
+  static constexpr char kName[] = "optim::NAdam";
+  Hyper learning_rate = 0.002;
+  Hyper beta1 = 0.9;
+  Hyper beta2 = 0.999;
+  Hyper epsilon = 1e-8;
+  Tensor operator()(Parameter& p) const;
+  std::vector<Bounded> Bounds() const;
 };
 
 // Adam that rectifies the variance of its first steps (Liu et al., "On the Variance of the Adaptive Learning
-// Rate and Beyond", arXiv 1908.03265): where the estimate of v has too few terms, p -= lr * m.
-struct RAdam {
-  struct Group {  // See Sgd::Group.
-    VariableFilter of = {};
-    double rate_scale = 1;
-    std::function<void(RAdam&)> with = {};
-  };
-  Operand learning_rate = 0.001;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double epsilon = 1e-8;
-  double weight_decay = 0;
-  double clip_norm = 0;
-  std::optional<LossScale> loss_scale = std::nullopt;
-  std::string name = {};
-  std::vector<Group> groups = {};
-  void Minimize(const Tensor& loss, Where where = Where::current()) const {
-    MinimizeBy(MethodOf(*this), loss, nullptr, where);
-  }
-  void MinimizeOver(const Tensor& loss, const std::vector<Variable>& parameters,
-                    Where where = Where::current()) const {
-    MinimizeBy(MethodOf(*this), loss, &parameters, where);
-  }
-  void Accumulate(const Tensor& loss, Where where = Where::current()) const {
-    AccumulateBy(MethodOf(*this), loss, nullptr, where);
-  }
-  void AccumulateOver(const Tensor& loss, const std::vector<Variable>& parameters,
-                      Where where = Where::current()) const {
-    AccumulateBy(MethodOf(*this), loss, &parameters, where);
-  }
-  void ApplyAccumulated(Builder& b, Where where = Where::current()) const {
-    ApplyAccumulatedBy(MethodOf(*this), b, where);
-  }
+// Rate and Beyond", arXiv 1908.03265): where the estimate of v has too few terms, p -= lr * m. `beta2` is
+// above 0.6.
+struct RAdam : Rule<RAdam> {
+  static constexpr char kName[] = "optim::RAdam";
+  Hyper learning_rate = 0.001;
+  Hyper beta1 = 0.9;
+  Hyper beta2 = 0.999;
+  Hyper epsilon = 1e-8;
+  Tensor operator()(Parameter& p) const;
+  std::vector<Bounded> Bounds() const;
+};
+
+// Adam whose rate of each element is held between two bounds that close in on final_rate (Luo et al.,
+// "Adaptive Gradient Methods with Dynamic Bound of Learning Rate", arXiv 1902.09843). In update t: p -= m *
+// clip(lr * sqrt(c2) / c1 / (sqrt(v) + epsilon), final_rate * (1 - 1 / (gamma * t + 1)), final_rate * (1 + 1
+// / (gamma * t))), where c = 1 - beta^t. `final_rate` does not follow the learning rate; give it a schedule
+// of its own. `gamma` is above 0.
+struct AdaBound : Rule<AdaBound> {
+  static constexpr char kName[] = "optim::AdaBound";
+  Hyper learning_rate = 0.001;
+  Hyper beta1 = 0.9;
+  Hyper beta2 = 0.999;
+  Hyper epsilon = 1e-8;
+  Hyper final_rate = 0.1;
+  Hyper gamma = 0.001;
+  bool amsbound = false;  // "AMSBound": v is its largest value so far.
+  Tensor operator()(Parameter& p) const;
+  std::vector<Bounded> Bounds() const;
 };
 
 // p -= lr * (sign(beta1 * m + (1 - beta1) * g) + weight_decay * p), then m = beta2 * m + (1 - beta2) * g
 // (Chen et al., "Symbolic Discovery of Optimization Algorithms", arXiv 2302.06675).
-struct Lion {
-  struct Group {  // See Sgd::Group.
-    VariableFilter of = {};
-    double rate_scale = 1;
-    std::function<void(Lion&)> with = {};
-  };
-  Operand learning_rate = 1e-4;
-  double beta1 = 0.9;
-  double beta2 = 0.99;
-  double weight_decay = 0;
-  double clip_norm = 0;
-  std::optional<LossScale> loss_scale = std::nullopt;
-  std::string name = {};
-  std::vector<Group> groups = {};
-  void Minimize(const Tensor& loss, Where where = Where::current()) const {
-    MinimizeBy(MethodOf(*this), loss, nullptr, where);
-  }
-  void MinimizeOver(const Tensor& loss, const std::vector<Variable>& parameters,
-                    Where where = Where::current()) const {
-    MinimizeBy(MethodOf(*this), loss, &parameters, where);
-  }
-  void Accumulate(const Tensor& loss, Where where = Where::current()) const {
-    AccumulateBy(MethodOf(*this), loss, nullptr, where);
-  }
-  void AccumulateOver(const Tensor& loss, const std::vector<Variable>& parameters,
-                      Where where = Where::current()) const {
-    AccumulateBy(MethodOf(*this), loss, &parameters, where);
-  }
-  void ApplyAccumulated(Builder& b, Where where = Where::current()) const {
-    ApplyAccumulatedBy(MethodOf(*this), b, where);
-  }
+struct Lion : Rule<Lion> {
+  static constexpr char kName[] = "optim::Lion";
+  Hyper learning_rate = 1e-4;
+  Hyper beta1 = 0.9;
+  Hyper beta2 = 0.99;
+  Hyper weight_decay = 0;
+  Tensor operator()(Parameter& p) const;
+  std::vector<Bounded> Bounds() const;
 };
 
 // AdamW whose step of each parameter is scaled to the norm of the parameter (You et al., "Large Batch
 // Optimization for Deep Learning", arXiv 1904.00962). A parameter of zeros, or a step of zeros, is not
 // scaled.
-struct Lamb {
-  struct Group {  // See Sgd::Group.
-    VariableFilter of = {};
-    double rate_scale = 1;
-    std::function<void(Lamb&)> with = {};
-  };
-  Operand learning_rate = 0.001;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double epsilon = 1e-6;
-  double weight_decay = 0.01;
-  double clip_norm = 0;
-  std::optional<LossScale> loss_scale = std::nullopt;
-  std::string name = {};
-  std::vector<Group> groups = {};
-  void Minimize(const Tensor& loss, Where where = Where::current()) const {
-    MinimizeBy(MethodOf(*this), loss, nullptr, where);
-  }
-  void MinimizeOver(const Tensor& loss, const std::vector<Variable>& parameters,
-                    Where where = Where::current()) const {
-    MinimizeBy(MethodOf(*this), loss, &parameters, where);
-  }
-  void Accumulate(const Tensor& loss, Where where = Where::current()) const {
-    AccumulateBy(MethodOf(*this), loss, nullptr, where);
-  }
-  void AccumulateOver(const Tensor& loss, const std::vector<Variable>& parameters,
-                      Where where = Where::current()) const {
-    AccumulateBy(MethodOf(*this), loss, &parameters, where);
-  }
-  void ApplyAccumulated(Builder& b, Where where = Where::current()) const {
-    ApplyAccumulatedBy(MethodOf(*this), b, where);
-  }
+struct Lamb : Rule<Lamb> {
+  static constexpr char kName[] = "optim::Lamb";
+  Hyper learning_rate = 0.001;
+  Hyper beta1 = 0.9;
+  Hyper beta2 = 0.999;
+  Hyper epsilon = 1e-6;
+  Hyper weight_decay = 0.01;
+  Tensor operator()(Parameter& p) const;
+  std::vector<Bounded> Bounds() const;
 };
 
 }  // namespace sinter::optim

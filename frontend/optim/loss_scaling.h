@@ -10,8 +10,8 @@
 
 #include <vector>
 
-#include "sinter/frontend/optim/optimizer.h"
 #include "sinter/frontend/optim/update.h"
+#include "sinter/frontend/optim/update_options.h"
 
 namespace sinter::optim {
 

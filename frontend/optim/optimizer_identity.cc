@@ -13,7 +13,7 @@ namespace {
 using Names = std::vector<std::string>;
 
 UpdateOwner OwnerOf(const OptimizerRecord& record) {
-  const std::string what = absl::StrCat("optim::", record.kind, " \"", record.prefix, "\"");
+  const std::string what = absl::StrCat(record.kind, " \"", record.prefix, "\"");
   return {{record.owner, VariableOwner::Kind::kOptimizer, what, record.where}, record.prefix};
 }
 
@@ -40,12 +40,12 @@ std::string WhyOther(const OptimizerUse& use, const Names& parameters, const Opt
   const std::string cure =
       "; one name is one optimiser over one set of parameters, so give this one another .name";
   if (record.kind != use.kind) {
-    return absl::StrCat("has the name \"", record.prefix, "\", which is that of the optim::", record.kind,
-                        " at ", LineOf(record.where), cure);
+    return absl::StrCat("has the name \"", record.prefix, "\", which is that of the ", record.kind, " at ",
+                        LineOf(record.where), cure);
   }
   if (AreSame(parameters, record.parameters)) return "";
-  return absl::StrCat("has the name \"", record.prefix, "\", which is that of the optim::", record.kind,
-                      " at ", LineOf(record.where),
+  return absl::StrCat("has the name \"", record.prefix, "\", which is that of the ", record.kind, " at ",
+                      LineOf(record.where),
                       " over other parameters: ", Difference(parameters, record.parameters), cure);
 }
 
@@ -55,16 +55,17 @@ std::string WhyUnclear(const Names& parameters, const OptimizerRecord& record) {
   for (const std::string& name : parameters) {
     if (std::ranges::find(record.parameters, name) == record.parameters.end()) continue;
     return absl::StrCat(
-        "updates \"", name, "\", as the optim::", record.kind, " at ", LineOf(record.where),
+        "updates \"", name, "\", as the ", record.kind, " at ", LineOf(record.where),
         " does, but not the same parameters besides: ", Difference(parameters, record.parameters),
-        "; if these are two optimisers, give each a .name, else give MinimizeOver the same parameters");
+        "; if these are two optimisers, give each a .name, else give both the same .parameters");
   }
   return "";
 }
 
 // Returns a name that no optimiser has: "adam", then "adam_2".
 std::string FreePrefix(const GraphState& graph, const std::string& kind) {
-  const std::string first = absl::AsciiStrToLower(kind);
+  const size_t colon = kind.rfind(':');
+  const std::string first = absl::AsciiStrToLower(colon == std::string::npos ? kind : kind.substr(colon + 1));
   std::string prefix = first;
   for (int k = 2;
        std::ranges::find(graph.optimizers, prefix, &OptimizerRecord::prefix) != graph.optimizers.end(); ++k) {
@@ -97,7 +98,7 @@ std::optional<size_t> Match(const GraphState& graph, const OptimizerUse& use, co
 // The sums of gradients from Accumulate to ApplyAccumulated need one loss scale, or none.
 std::string WhyOtherScale(const OptimizerUse& use, const OptimizerRecord& record) {
   if (!record.accumulates || record.is_scaled == use.is_scaled) return "";
-  return absl::StrCat("has ", use.is_scaled ? "a" : "no", " loss scale, and the optim::", record.kind, " at ",
+  return absl::StrCat("has ", use.is_scaled ? "a" : "no", " loss scale, and the ", record.kind, " at ",
                       LineOf(record.where), ", whose gradients are accumulated, has ",
                       use.is_scaled ? "none" : "one", "; give both the same");
 }
@@ -106,18 +107,14 @@ std::string WhyOtherScale(const OptimizerUse& use, const OptimizerRecord& record
 
 std::optional<UpdateOwner> FindOptimizer(Call& call, const OptimizerUse& use, const Names& parameters) {
   GraphState& graph = call.graph();
-  if (use.name.empty() && !use.keeps_state) {
-    UpdateOwner nobody;
-    nobody.prefix = absl::AsciiStrToLower(use.kind);
-    return nobody;
-  }
   std::string wrong;
   std::optional<size_t> found = Match(graph, use, parameters, wrong);
   if (!found && wrong.empty()) {
     const std::string prefix = use.name.empty() ? FreePrefix(graph, use.kind) : use.name;
     if (!graph.CheckName("The optimiser's name", prefix, call.where())) return std::nullopt;
     graph.optimizers.push_back({prefix, !use.name.empty(), use.kind, parameters, use.accumulates,
-                                use.is_scaled, graph.UserLine(call.where()), NextOwnerId()});
+                                use.is_scaled, /*averages=*/false, graph.UserLine(call.where()),
+                                NextOwnerId()});
     return OwnerOf(graph.optimizers.back());
   }
   if (wrong.empty()) {

@@ -2,7 +2,7 @@
 // Optimisers are values, made anew in each function. Two calls use the same optimiser if they have the same
 // name, or without names the same kind and the same set of parameters. For Sinter's own sources only.
 //
-//   std::optional<UpdateOwner> owner = FindOptimizer(call, {.kind = "Adam"}, {"weight", "bias"});
+//   std::optional<UpdateOwner> owner = FindOptimizer(call, {.kind = "optim::Adam"}, {"weight", "bias"});
 //   // "adam" for the first unnamed Adam of the graph, "adam_2" for the first over other parameters.
 #ifndef SINTER_FRONTEND_OPTIM_OPTIMIZER_IDENTITY_H_
 #define SINTER_FRONTEND_OPTIM_OPTIMIZER_IDENTITY_H_
@@ -16,11 +16,10 @@
 namespace sinter::optim {
 
 struct OptimizerUse {
-  std::string kind;          // "Adam".
+  std::string kind;          // "optim::Adam".
   std::string name = {};     // The name that the program gave; empty if none.
   bool accumulates = false;  // True for Accumulate.
   bool is_scaled = false;    // Has a loss scale.
-  bool keeps_state = true;   // False: it has no variables, so its calls need not belong to one optimiser.
 };
 
 // Returns the optimiser over these parameters; its first use records it in the graph. nullopt, with an error

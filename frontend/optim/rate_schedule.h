@@ -1,16 +1,20 @@
-// Learning-rate schedules: plain functions of the step.
-// The program evaluates a schedule and passes the rate to a run as a scalar input, so changing the rate needs
-// no recompilation. A schedule made from invalid numbers reports them, with the line, in status(), and
-// returns NaN at every step.
+// Learning-rate schedules: functions of the step.
+// An optimiser evaluates a schedule on its device, from its own count of updates. Or the program evaluates it
+// and passes the rate to a run as a scalar input, so changing the schedule needs no recompilation. A schedule
+// made from invalid numbers reports them, with the line, in status(), and returns NaN at every step; an
+// optimiser that is given it reports them too.
 //
 //   auto rate = optim::WarmupCosine(6e-4, /*warmup_steps=*/700, /*total_steps=*/10'000, /*final_rate=*/6e-5);
-//   SINTER_RETURN_IF_ERROR(rate.status());
+//   optim::Adam{.learning_rate = rate}.Minimize(loss);               // Either
+//
+//   SINTER_RETURN_IF_ERROR(rate.status());                           // or of an input:
 //   session.Run("train", {{"x", x}, {"y", y}, {"lr", rate(step)}});
 #ifndef SINTER_FRONTEND_OPTIM_RATE_SCHEDULE_H_
 #define SINTER_FRONTEND_OPTIM_RATE_SCHEDULE_H_
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -22,19 +26,35 @@ namespace sinter::optim {
 
 class RateSchedule {
  public:
-  // Wraps any function from the step to the rate.
+  // Both forms of a schedule: one for the program, and one that builds the same in a graph. The latter takes
+  // the step and returns the rate as f64[].
+  using OnHost = std::function<double(int64_t step)>;
+  using OnDevice = std::function<Tensor(const Tensor& step)>;
+  RateSchedule(OnHost on_host, OnDevice on_device);
+  // Wraps any function from the step to the rate. Only the program can evaluate it.
   template <typename F>
     requires(std::is_invocable_r_v<float, F&, int64_t> && !std::is_same_v<F, RateSchedule>)
-  RateSchedule(F rate) : rate_(std::move(rate)) {}
+  RateSchedule(F rate) : RateSchedule(OnHost(std::move(rate)), nullptr) {}
   // A schedule with invalid arguments.
   explicit RateSchedule(absl::Status status);
 
   // Returns the learning rate of step 0, 1, 2, ...
-  float operator()(int64_t step) const { return rate_(step); }
+  float operator()(int64_t step) const { return static_cast<float>(forms_->on_host(step)); }
   const absl::Status& status() const { return status_; }
 
+  // True if an optimiser can evaluate it.
+  bool is_on_device() const { return forms_->on_device != nullptr; }
+  // The learning rate at a step of type f64[], as f64[]. Needs is_on_device().
+  Tensor At(const Tensor& step) const { return forms_->on_device(step); }
+  // The same for copies of one schedule.
+  const void* identity() const { return forms_.get(); }
+
  private:
-  std::function<float(int64_t step)> rate_;
+  struct Forms {
+    OnHost on_host;
+    OnDevice on_device;
+  };
+  std::shared_ptr<const Forms> forms_;
   absl::Status status_;
 };
 

@@ -144,17 +144,17 @@ TEST(DataParallelTest, ABatchNeedNotDivide) {
 TEST(DataParallelTest, EveryOptimizerIsTheSame) {
   const std::vector<MinimizeLoss> optimizers = {
       [](const Tensor& l, const Operand& r) {
-        optim::Sgd{.learning_rate = r, .weight_decay = 0.1}.Minimize(l);
+        optim::Sgd{.learning_rate = r}.Minimize(l, {.hooks = {optim::Decay(0.1)}});
       },
       [](const Tensor& l, const Operand& r) { optim::Momentum{.learning_rate = r}.Minimize(l); },
       [](const Tensor& l, const Operand& r) {
         optim::Momentum{.learning_rate = r, .nesterov = true}.Minimize(l);
       },
       [](const Tensor& l, const Operand&) {
-        optim::Adam{.learning_rate = 0.01, .clip_norm = 0.5}.Minimize(l);
+        optim::Adam{.learning_rate = 0.01}.Minimize(l, {.hooks = {optim::ClipNorm(0.5)}});
       },
       [](const Tensor& l, const Operand&) {
-        optim::AdamW{.learning_rate = 0.01, .clip_norm = 0.5}.Minimize(l);
+        optim::AdamW{.learning_rate = 0.01}.Minimize(l, {.hooks = {optim::ClipNorm(0.5)}});
       }};
   for (size_t i = 0; i < optimizers.size(); ++i) {
     SCOPED_TRACE(i);

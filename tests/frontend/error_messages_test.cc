@@ -203,7 +203,7 @@ std::vector<ErrorCase> NeuralCases() {
          {"optim::Sgd", "no trainable variable"}),
       In("RateShape",
          [](Builder& b) { optim::Sgd{.learning_rate = X(b, {2})}.Minimize(Sum(nn::Linear(1)(X(b)))); },
-         {"number or f32[], got f32[2]"}),
+         {"number, f32[] or a schedule, got f32[2]"}),
   };
 }
 

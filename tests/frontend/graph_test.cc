@@ -179,7 +179,8 @@ TEST(GraphTest, MinimizeLeavesWhatNoGradientReaches) {
   Variable w = graph.Variable("w", F32, {}, {.init = {.a = 1}}),
            u = graph.Variable("u", F32, {}, {.init = {.a = 1}});
   graph.Function("f", Mode::kTrain, [&](Builder& b) {
-    optim::Adam{.learning_rate = 0.5, .weight_decay = 1}.Minimize(b.Read(w) * StopGradient(b.Read(u)));
+    optim::Adam{.learning_rate = 0.5}.Minimize(b.Read(w) * StopGradient(b.Read(u)),
+                                               {.hooks = {optim::Decay(1)}});
   });
   Session session = MustStart(graph);
   ASSERT_TRUE(session.Run("f", {}).ok());

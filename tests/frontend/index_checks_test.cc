@@ -38,7 +38,7 @@ Graph EveryOp(std::map<std::string, uint32_t>* lines = nullptr) {
     Tensor hot = OneHot(at("hot", __LINE__), 4);
     Tensor counts = ScatterAdd(b.Zeros(F32, {7}), at("scatter", __LINE__), b.Ones(F32, {kTableRows}), 0);
     Tensor loss = SoftmaxCrossEntropy(rows * 2.0, at("labels", __LINE__), {.ignore_label = -1});
-    optim::Sgd{.learning_rate = 0.1}.MinimizeOver(loss, {table});
+    optim::Sgd{.learning_rate = 0.1}.Minimize(loss, {.parameters = {table}});
     b.Output("loss", loss + Sum(hot) + Sum(along));
     b.Output("counts", counts);
   });

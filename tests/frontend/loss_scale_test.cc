@@ -75,22 +75,16 @@ constexpr optim::LossScale kScale = {.initial = 1024};
 
 TEST(LossScaleTest, EveryOptimiserSkipsABadStep) {
   for (double clip : {0.0, 0.5}) {
-    ExpectSkipsTheBadStep("sgd", [=](const Tensor& loss) {
-      optim::Sgd{.learning_rate = 0.1, .clip_norm = clip, .loss_scale = kScale}.Minimize(loss);
-    });
-    ExpectSkipsTheBadStep("momentum", [=](const Tensor& loss) {
-      optim::Momentum{.learning_rate = 0.1, .clip_norm = clip, .loss_scale = kScale}.Minimize(loss);
-    });
-    ExpectSkipsTheBadStep("nesterov", [=](const Tensor& loss) {
-      optim::Momentum{.learning_rate = 0.1, .nesterov = true, .clip_norm = clip, .loss_scale = kScale}
-          .Minimize(loss);
-    });
-    ExpectSkipsTheBadStep("adam", [=](const Tensor& loss) {
-      optim::Adam{.learning_rate = 0.1, .clip_norm = clip, .loss_scale = kScale}.Minimize(loss);
-    });
-    ExpectSkipsTheBadStep("adamw", [=](const Tensor& loss) {
-      optim::AdamW{.learning_rate = 0.1, .clip_norm = clip, .loss_scale = kScale}.Minimize(loss);
-    });
+    auto skips = [=]<typename R>(const std::string& name, const R& rule) {
+      optim::UpdateOptions<R> options = {.loss_scale = kScale};
+      if (clip > 0) options.hooks = {optim::ClipNorm(clip)};
+      ExpectSkipsTheBadStep(name, [=](const Tensor& loss) { rule.Minimize(loss, options); });
+    };
+    skips("sgd", optim::Sgd{.learning_rate = 0.1});
+    skips("momentum", optim::Momentum{.learning_rate = 0.1});
+    skips("nesterov", optim::Momentum{.learning_rate = 0.1, .nesterov = true});
+    skips("adam", optim::Adam{.learning_rate = 0.1});
+    skips("adamw", optim::AdamW{.learning_rate = 0.1});
   }
 }
 
@@ -99,7 +93,7 @@ Graph Square1(const optim::LossScale& scale) {
   Graph graph("g");
   Variable w = graph.Variable("w", F32, {}, {.init = {.a = 1}});
   graph.Function("train", Mode::kTrain, [&](Builder& b) {
-    optim::Sgd{.learning_rate = 0.1, .loss_scale = scale}.Minimize(Square(b.Read(w)) * b.Scalar("boost"));
+    optim::Sgd{.learning_rate = 0.1}.Minimize(Square(b.Read(w)) * b.Scalar("boost"), {.loss_scale = scale});
   });
   return graph;
 }
@@ -156,8 +150,8 @@ TEST(LossScaleTest, DevicesSkipTogether) {
   Variable c = graph.Variable("c", F32, {2}, {.init = {.a = 1}, .device = Device::Cpu(1)});
   graph.Function("train", Mode::kTrain, [&](Builder& b) {
     Tensor far = Copy(Sum(Square(b.Read(c))) * Copy(b.Scalar("boost"), Device::Cpu(1)), Device::Cpu(0));
-    optim::Adam{.learning_rate = 0.1, .clip_norm = 1, .loss_scale = kScale}.Minimize(Sum(Square(b.Read(a))) +
-                                                                                     far);
+    optim::Adam{.learning_rate = 0.1}.Minimize(Sum(Square(b.Read(a))) + far,
+                                               {.hooks = {optim::ClipNorm(1)}, .loss_scale = kScale});
   });
   Session session = MustStart(graph);
   ASSERT_TRUE(session.Run("train", {{"boost", 1.0f}}).ok());

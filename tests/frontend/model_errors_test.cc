@@ -17,8 +17,9 @@ TEST_P(ModelErrorTest, NamesLineMistakeAndFix) { ExpectSays(GetParam(), "model_e
 
 // Returns a body that minimises, so that the optimiser's options are checked.
 template <typename Optimizer>
-std::function<void(Builder&)> With(const Optimizer& optimizer) {
-  return [=](Builder& b) { optimizer.Minimize(Sum(nn::Linear(1)(X(b)))); };
+std::function<void(Builder&)> With(const Optimizer& optimizer,
+                                   const optim::UpdateOptions<Optimizer>& options = {}) {
+  return [=](Builder& b) { optimizer.Minimize(Sum(nn::Linear(1)(X(b))), options); };
 }
 
 std::function<void(Builder&)> Starting(const nn::Initializer& initializer) {
@@ -31,8 +32,9 @@ std::vector<ErrorCase> OptionCases() {
       In("SgdRate", With(optim::Sgd{.learning_rate = -1.0}),
          {"optim::Sgd: Minimize(f32[]) needs a learning rate of at least 0, got -1"}),
       In("SgdRateNan", With(optim::Sgd{.learning_rate = NAN}), {"a learning rate of at least 0, got nan"}),
-      In("SgdDecay", With(optim::Sgd{.weight_decay = -0.1}), {"a weight decay of at least 0, got -0.1"}),
-      In("SgdClip", With(optim::Sgd{.clip_norm = -1}), {"a clip_norm of at least 0, got -1"}),
+      In("SgdDecay", With(optim::Sgd{}, {.hooks = {optim::Decay(-0.1)}}),
+         {"Minimize(f32[]) has a hook, Decay, that needs a rate of at least 0, got -0.1"}),
+      In("SgdClip", With(optim::Sgd{}, {.hooks = {optim::ClipNorm(0)}}), {"a norm above 0, got 0"}),
       In("MomentumMomentum", With(optim::Momentum{.momentum = 1}),
          {"a momentum of at least 0 and below 1, got 1"}),
       In("MomentumRate", With(optim::Momentum{.learning_rate = INFINITY}),
@@ -42,7 +44,7 @@ std::vector<ErrorCase> OptionCases() {
       In("AdamEpsilon", With(optim::Adam{.epsilon = -1e-8}), {"an epsilon of at least 0, got -1e-08"}),
       In("AdamWBeta1", With(optim::AdamW{.beta1 = 1}), {"a beta1 of at least 0 and below 1, got 1"}),
       In("AdamWDecay", With(optim::AdamW{.weight_decay = -1}), {"a weight decay of at least 0, got -1"}),
-      In("LossScale", With(optim::Sgd{.loss_scale = optim::LossScale{.initial = NAN}}),
+      In("LossScale", With(optim::Sgd{}, {.loss_scale = optim::LossScale{.initial = NAN}}),
          {"a first loss scale from 1"}),
       In("AccumulateOptions",
          [](Builder& b) { optim::Adam{.beta1 = 2}.Accumulate(Sum(nn::Linear(1)(X(b)))); }, {"a beta1"}),
@@ -161,7 +163,7 @@ std::vector<ErrorCase> NameCases() {
       In("OutputNoName", [](Builder& b) { b.Output("", X(b)); }, {"Output \"\" has no name"}),
       In("ModuleControl", [](Builder& b) { nn::Module(nn::Linear(3)).Named("a\x01")(X(b)); },
          {"holds a control"}),
-      In("OptimiserControl", With(optim::Adam{.name = "a\nb"}), {"holds a control character"}),
+      In("OptimiserControl", With(optim::Adam{}, {.name = "a\nb"}), {"holds a control character"}),
       {"FunctionControl",
        [](Graph& g) { g.Function("a\n", Mode::kTrain, [](Builder&) {}); },
        {"Function \"a\\n\" holds"}},
@@ -210,7 +212,7 @@ std::vector<ErrorCase> GradientCases() {
          [](Builder& b) {
            Variable v = b.MakeVariable("v", F32, {2}), w = b.MakeVariable("w", F32, {2});
            Tensor loss = Sum(b.Read(w) * Cast(ArgMax(b.Read(v), 0), F32));
-           optim::Sgd{}.MinimizeOver(loss, {w, v});
+           optim::Sgd{}.Minimize(loss, {.parameters = {w, v}});
          },
          {"was given \"v\", which no gradient reaches: the loss depends on it by ArgMax at "}),
       In("MinimizeRank", [](Builder& b) { optim::Sgd{}.Minimize(nn::Linear(1)(X(b))); },

@@ -216,8 +216,8 @@ TEST(ModuleTest, FrozenModulesStayAsTheyAre) {
   });
   body.Freeze(false);
   graph.Function("all", Mode::kTrain, [&](Builder& b) {
-    optim::Sgd{.learning_rate = 0.1, .name = "all"}.Minimize(
-        Sum(Square(head(body(b.Input("x", F32, {3, 4}))))));
+    optim::Sgd{.learning_rate = 0.1}.Minimize(Sum(Square(head(body(b.Input("x", F32, {3, 4}))))),
+                                              {.name = "all"});
   });
   EXPECT_THAT(Names(body.parameters()), ElementsAre("body.weight", "body.bias"));
   body.Freeze();

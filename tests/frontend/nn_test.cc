@@ -305,7 +305,7 @@ Session MustTrain(nn::Module& net, const Shape& x, const Shape& y) {
   Graph graph("g");
   graph.Function("train", Mode::kTrain, [&](Builder& b) {
     Tensor loss = MseLoss(net(b.Input("x", F32, x)), b.Input("y", F32, y));
-    optim::Sgd{.learning_rate = 0.1}.MinimizeOver(loss, net.parameters());
+    optim::Sgd{.learning_rate = 0.1}.Minimize(loss, {.parameters = net.parameters()});
     b.Output("loss", loss);
   });
   graph.Function("eval", Mode::kEval, [&](Builder& b) { b.Output("y", net(b.Input("x", F32, x))); });

@@ -34,7 +34,7 @@ Graph BuildMlp(int64_t hidden = kHidden) {
       nn::Residual{nn::Linear(hidden, {.out_dim = "mlp"}), nn::Relu(), nn::Linear(kWidth, {.in_dim = "mlp"})};
   graph.Function("train", Mode::kTrain, [&](Builder& b) {
     Tensor loss = Mean(Square(net(b.Input("x", F32, {kRows, kWidth}))));
-    optim::AdamW{.learning_rate = 0.01, .clip_norm = 1}.Minimize(loss);
+    optim::AdamW{.learning_rate = 0.01}.Minimize(loss, {.hooks = {optim::ClipNorm(1)}});
     b.Output("loss", loss);
   });
   return graph;
@@ -398,8 +398,9 @@ Graph BuildAccumulatingMlp() {
     optim::AdamW{}.Accumulate(loss);
     b.Output("loss", loss);
   });
-  graph.Function("update", Mode::kTrain,
-                 [](Builder& b) { optim::AdamW{.learning_rate = 0.01, .clip_norm = 1}.ApplyAccumulated(b); });
+  graph.Function("update", Mode::kTrain, [](Builder& b) {
+    optim::AdamW{.learning_rate = 0.01}.ApplyAccumulated(b, {.hooks = {optim::ClipNorm(1)}});
+  });
   return graph;
 }
 

@@ -164,7 +164,7 @@ TEST(PlacementTest, TheDefaultDeviceHoldsEverything) {
   graph.Function("train", Mode::kTrain, [&](Builder& b) {
     Tensor x = b.Input("x", F32, {8, 10});
     Tensor loss = SoftmaxCrossEntropy(net(x), b.Input("y", I32, {8}));
-    optim::Adam{.learning_rate = b.Scalar("lr"), .clip_norm = 1}.Minimize(loss);
+    optim::Adam{.learning_rate = b.Scalar("lr")}.Minimize(loss, {.hooks = {optim::ClipNorm(1)}});
     b.Output("loss", loss);
     b.Output("table", b.Constant(*HostTensor::FromVector<float>({3}, {1, 2, 3})));
   });
@@ -223,7 +223,7 @@ TEST(PlacementTest, EveryStageKeepsThePlaces) {
   graph.Function("train", Mode::kTrain, [&](Builder& b) {
     Tensor h = first(b.Input("x", F32, {16, 3, 8, 8}));
     Tensor loss = SoftmaxCrossEntropy(second(Copy(h, kCpu1)), b.Input("y", I32, {16}));
-    optim::AdamW{.learning_rate = b.Scalar("lr"), .clip_norm = 1}.Minimize(loss);
+    optim::AdamW{.learning_rate = b.Scalar("lr")}.Minimize(loss, {.hooks = {optim::ClipNorm(1)}});
     b.Output("loss", loss);
   });
   CompileReport report = MustCompile(graph, {.check_indices = true, .verify_each_pass = true}, "all");
@@ -243,7 +243,7 @@ TEST(PlacementTest, OptimisersWorkOnEveryDevice) {
   graph.Function("train", Mode::kTrain, [&](Builder& b) {
     Tensor h = Relu(first(b.Input("x", F32, {8, 10})));
     Tensor loss = SoftmaxCrossEntropy(second(Copy(h, kCpu1)), b.Input("y", I32, {8}));
-    optim::Adam{.learning_rate = b.Scalar("lr"), .clip_norm = 1}.Minimize(loss);
+    optim::Adam{.learning_rate = b.Scalar("lr")}.Minimize(loss, {.hooks = {optim::ClipNorm(1)}});
     b.Output("loss", loss);
   });
   CompileReport report = MustCompile(graph);
@@ -277,7 +277,7 @@ TEST(PlacementTest, TwoDevicesTrainAsOneDoes) {
     graph.Function("train", Mode::kTrain, [&](Builder& b) {
       Tensor h = Relu(first(b.Input("x", F32, {8, 10})));
       Tensor loss = SoftmaxCrossEntropy(second(Copy(h, device)), b.Input("y", I32, {8}));
-      optim::AdamW{.learning_rate = b.Scalar("lr"), .clip_norm = 0.1}.Minimize(loss);
+      optim::AdamW{.learning_rate = b.Scalar("lr")}.Minimize(loss, {.hooks = {optim::ClipNorm(0.1)}});
       b.Output("loss", loss);
     });
     Session session = MustStart(graph);

@@ -46,7 +46,7 @@ Graph Training(nn::Module net, Precision precision) {
     Tensor loss = SoftmaxCrossEntropy(net(x), y);
     std::optional<optim::LossScale> scale;
     if (precision == Precision::kF16) scale.emplace();
-    optim::Adam{.learning_rate = 0.001, .loss_scale = scale}.Minimize(loss);
+    optim::Adam{.learning_rate = 0.001}.Minimize(loss, {.loss_scale = scale});
     b.Output("loss", loss);
   });
   return graph;
@@ -96,7 +96,7 @@ TEST(PrecisionTest, DropoutAndEmbeddingsRunUnderThePolicy) {
                                   nn::Softplus(),       nn::RmsNorm(), nn::Linear(1)};
   graph.Function("train", Mode::kTrain, [&](Builder& b) {
     Tensor loss = Mean(Square(net(b.Input("ids", I32, {kBatch}))));
-    optim::Momentum{.learning_rate = 0.05, .clip_norm = 1}.Minimize(loss);
+    optim::Momentum{.learning_rate = 0.05}.Minimize(loss, {.hooks = {optim::ClipNorm(1)}});
     b.Output("loss", loss);
   });
   Session session = MustStart(graph);

@@ -26,9 +26,8 @@ class EmulatedTrainingTest : public ::testing::TestWithParam<Precision> {
       Tensor loss = build(b);
       std::optional<optim::LossScale> scale;
       if (precision == Precision::kF16) scale.emplace();
-      optim::AdamW{
-          .learning_rate = b.Scalar("rate"), .weight_decay = 0.1, .clip_norm = 1.0, .loss_scale = scale}
-          .Minimize(loss);
+      optim::AdamW{.learning_rate = b.Scalar("rate"), .weight_decay = 0.1}.Minimize(
+          loss, {.hooks = {optim::ClipNorm(1)}, .loss_scale = scale});
       b.Output("loss", loss);
     });
     return graph;

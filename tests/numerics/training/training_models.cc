@@ -254,31 +254,29 @@ Model MakeModel(const TrainingSetup& setup) {
   return kModels.at(setup.model)(setup);
 }
 
-// Calls `use` with the optimizer of a name.
+// Calls `use` with the optimizer of a name and its options.
 template <typename Use>
 void WithOptimizer(const std::string& name, const Operand& rate, const Use& use) {
-  if (name == "sgd") return use(optim::Sgd{.learning_rate = rate, .weight_decay = 0.1});
-  if (name == "sgd clipped") return use(optim::Sgd{.learning_rate = rate, .clip_norm = 0.05});
+  if (name == "sgd") return use(optim::Sgd{.learning_rate = rate}, {.hooks = {optim::Decay(0.1)}});
+  if (name == "sgd clipped")
+    return use(optim::Sgd{.learning_rate = rate}, {.hooks = {optim::ClipNorm(0.05)}});
   if (name == "sgd scaled") {
-    return use(optim::Sgd{.learning_rate = rate, .loss_scale = optim::LossScale{.initial = 0x1p22}});
+    return use(optim::Sgd{.learning_rate = rate}, {.loss_scale = optim::LossScale{.initial = 0x1p22}});
   }
-  if (name == "momentum") return use(optim::Momentum{.learning_rate = rate, .weight_decay = 0.01});
+  if (name == "momentum") return use(optim::Momentum{.learning_rate = rate}, {.hooks = {optim::Decay(0.01)}});
   if (name == "nesterov clipped") {
-    return use(optim::Momentum{.learning_rate = rate, .nesterov = true, .clip_norm = 0.1});
+    return use(optim::Momentum{.learning_rate = rate, .nesterov = true}, {.hooks = {optim::ClipNorm(0.1)}});
   }
-  if (name == "adam") return use(optim::Adam{.learning_rate = rate, .epsilon = 1e-3, .clip_norm = 0.2});
+  const optim::Adam adam{.learning_rate = rate, .epsilon = 1e-3};
+  if (name == "adam") return use(adam, {.hooks = {optim::ClipNorm(0.2)}});
   if (name == "adam scaled") {
-    return use(optim::Adam{.learning_rate = rate,
-                           .epsilon = 1e-3,
-                           .loss_scale = optim::LossScale{.initial = 1024, .double_after = 3}});
+    return use(adam, {.loss_scale = optim::LossScale{.initial = 1024, .double_after = 3}});
   }
   SINTER_CHECK(name == "adamw") << name;
-  return use(optim::AdamW{.learning_rate = rate,
-                          .epsilon = 1e-3,
-                          .clip_norm = 0.2,
-                          .groups = {{.of = RankBelow(2), .rate_scale = 2, .with = [](optim::AdamW& o) {
-                                        o.weight_decay = 0;
-                                      }}}});
+  const auto no_decay = [](optim::AdamW& o) { o.weight_decay = 0; };
+  return use(
+      optim::AdamW{.learning_rate = rate, .epsilon = 1e-3},
+      {.groups = {{.of = RankBelow(2), .rate_scale = 2, .with = no_decay}}, .hooks = {optim::ClipNorm(0.2)}});
 }
 
 // The highest rate. Adam with a higher one makes rounding errors grow tenfold every few steps.
@@ -423,16 +421,23 @@ Graph BuildTraining(const TrainingSetup& setup) {
   graph.Function(whole ? "train" : "accumulate", Mode::kTrain, [&](Builder& b) {
     auto [x, y] = AddInputs(b, setup, model);
     Tensor loss = model.LossOf(b, x, y);
-    WithOptimizer(
-        setup.optimizer, whole ? Operand(b.Scalar("lr")) : Operand(0.0),
-        [&](const auto& optimizer) { whole ? optimizer.Minimize(loss) : optimizer.Accumulate(loss); });
+    WithOptimizer(setup.optimizer, whole ? Operand(b.Scalar("lr")) : Operand(0.0),
+                  [&]<typename R>(const R& rule, const optim::UpdateOptions<R>& options) {
+                    if (whole) {
+                      rule.Minimize(loss, options);
+                    } else {
+                      rule.Accumulate(loss, options);
+                    }
+                  });
     b.Log("losses", loss);
     b.Output("loss", loss);
   });
   if (!whole) {
     graph.Function("update", Mode::kTrain, [&](Builder& b) {
       WithOptimizer(setup.optimizer, b.Scalar("lr"),
-                    [&](const auto& optimizer) { optimizer.ApplyAccumulated(b); });
+                    [&]<typename R>(const R& rule, const optim::UpdateOptions<R>& options) {
+                      rule.ApplyAccumulated(b, options);
+                    });
     });
   }
   if (!setup.evaluates) return graph;

@@ -80,8 +80,8 @@ Model Gpt(Precision precision) {
   model.graph.Function("train", Mode::kTrain, [&](Builder& b) {
     Tensor x = b.Input("x", I32, {kBatch, kTime}), y = b.Input("y", I32, {kBatch, kTime});
     Tensor loss = SoftmaxCrossEntropy(net(words(x)), y);
-    optim::AdamW{.learning_rate = b.Scalar("rate"), .epsilon = 1e-3, .weight_decay = 0.1, .clip_norm = 1.0}
-        .Minimize(loss);
+    optim::AdamW{.learning_rate = b.Scalar("rate"), .epsilon = 1e-3, .weight_decay = 0.1}.Minimize(
+        loss, {.hooks = {optim::ClipNorm(1)}});
     b.Output("loss", loss);
   });
   return model;
@@ -289,7 +289,7 @@ TEST_F(EmulatedModelsTest, AModelOverTwoDevices) {
     model.graph.Function("train", Mode::kTrain, [&](Builder& b) {
       Tensor h = Tanh(first(b.Input("x", F32, {8, 20})));
       Tensor loss = SoftmaxCrossEntropy(second(Copy(h, second_device)), b.Input("y", I32, {8}));
-      optim::AdamW{.learning_rate = b.Scalar("rate"), .clip_norm = 0.5}.Minimize(loss);
+      optim::AdamW{.learning_rate = b.Scalar("rate")}.Minimize(loss, {.hooks = {optim::ClipNorm(0.5)}});
       b.Output("loss", loss);
     });
     return model;

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <string>
@@ -15,24 +16,24 @@
 namespace sinter {
 namespace {
 
-constexpr int kSteps = 100;
+constexpr int kRuleSteps = 100;
 constexpr size_t kSize = 5;
-using Vector = std::vector<double>;
+using Doubles = std::vector<double>;
 
 // The loss is sum(scale * (w - target)^2).
-const std::vector<float> kTarget = {1, -2, 0.5, 3, -0.25};
-const std::vector<float> kScale = {1, 0.1f, 3, 0.5, 2};
+const std::vector<float> kRuleTarget = {1, -2, 0.5, 3, -0.25};
+const std::vector<float> kRuleScale = {1, 0.1f, 3, 0.5, 2};
 
 struct RuleCase {
   std::string name;
   std::function<void(const Tensor& loss, const Tensor& lr)> minimize;
   // Returns a reference with its own state: it changes w from gradients g in a step that counts from 1.
-  std::function<std::function<void(Vector& w, Vector g, double lr, int step)>()> reference;
+  std::function<std::function<void(Doubles& w, Doubles g, double lr, int step)>()> reference;
   double decay = 0;  // Added to the gradient.
 };
 
 double Squared(double x) { return x * x; }
-double NormOf(const Vector& v) {
+double NormOf(const Doubles& v) {
   double sum = 0;
   for (const double x : v) sum += x * x;
   return std::sqrt(sum);
@@ -41,8 +42,8 @@ double NormOf(const Vector& v) {
 // The corrected moments of Adam.
 struct MomentsReference {
   double beta1, beta2;
-  Vector m = Vector(kSize, 0), v = Vector(kSize, 0);
-  void Take(const Vector& g) {
+  Doubles m = Doubles(kSize, 0), v = Doubles(kSize, 0);
+  void Take(const Doubles& g) {
     for (size_t i = 0; i < kSize; ++i) {
       m[i] = beta1 * m[i] + (1 - beta1) * g[i];
       v[i] = beta2 * v[i] + (1 - beta2) * g[i] * g[i];
@@ -56,10 +57,10 @@ std::vector<RuleCase> ScaledRules() {
   return {
       {"AdaGrad",
        [](const Tensor& loss, const Tensor& lr) {
-         optim::AdaGrad{.learning_rate = lr, .weight_decay = 0.01}.Minimize(loss);
+         optim::AdaGrad{.learning_rate = lr}.Minimize(loss, {.hooks = {optim::Decay(0.01)}});
        },
        [] {
-         return [s = Vector(kSize, 0)](Vector& w, const Vector& g, double lr, int) mutable {
+         return [s = Doubles(kSize, 0)](Doubles& w, const Doubles& g, double lr, int) mutable {
            for (size_t i = 0; i < kSize; ++i) {
              s[i] += g[i] * g[i];
              w[i] -= lr * g[i] / (std::sqrt(s[i]) + 1e-10);
@@ -72,8 +73,8 @@ std::vector<RuleCase> ScaledRules() {
          optim::AdaDelta{.learning_rate = lr, .rho = 0.95}.Minimize(loss);
        },
        [] {
-         return [s = Vector(kSize, 0), u = Vector(kSize, 0)](Vector& w, const Vector& g, double lr,
-                                                             int) mutable {
+         return [s = Doubles(kSize, 0), u = Doubles(kSize, 0)](Doubles& w, const Doubles& g, double lr,
+                                                               int) mutable {
            for (size_t i = 0; i < kSize; ++i) {
              s[i] = 0.95 * s[i] + 0.05 * g[i] * g[i];
              const double d = g[i] * std::sqrt(u[i] + 1e-6) / std::sqrt(s[i] + 1e-6);
@@ -92,7 +93,7 @@ std::vector<RuleCase> RmsRules() {
          optim::RmsProp{.learning_rate = lr, .alpha = 0.9}.Minimize(loss);
        },
        [] {
-         return [s = Vector(kSize, 0)](Vector& w, const Vector& g, double lr, int) mutable {
+         return [s = Doubles(kSize, 0)](Doubles& w, const Doubles& g, double lr, int) mutable {
            for (size_t i = 0; i < kSize; ++i) {
              s[i] = 0.9 * s[i] + 0.1 * g[i] * g[i];
              w[i] -= lr * g[i] / (std::sqrt(s[i]) + 1e-8);
@@ -105,8 +106,8 @@ std::vector<RuleCase> RmsRules() {
              .Minimize(loss);
        },
        [] {
-         return [s = Vector(kSize, 0), mean = Vector(kSize, 0), v = Vector(kSize, 0)](
-                    Vector& w, const Vector& g, double lr, int) mutable {
+         return [s = Doubles(kSize, 0), mean = Doubles(kSize, 0), v = Doubles(kSize, 0)](
+                    Doubles& w, const Doubles& g, double lr, int) mutable {
            for (size_t i = 0; i < kSize; ++i) {
              s[i] = 0.9 * s[i] + 0.1 * g[i] * g[i];
              mean[i] = 0.9 * mean[i] + 0.1 * g[i];
@@ -125,8 +126,8 @@ std::vector<RuleCase> MomentRules() {
          optim::Adamax{.learning_rate = lr, .beta2 = 0.9}.Minimize(loss);
        },
        [] {
-         return [m = Vector(kSize, 0), u = Vector(kSize, 0)](Vector& w, const Vector& g, double lr,
-                                                             int step) mutable {
+         return [m = Doubles(kSize, 0), u = Doubles(kSize, 0)](Doubles& w, const Doubles& g, double lr,
+                                                               int step) mutable {
            for (size_t i = 0; i < kSize; ++i) {
              m[i] = 0.9 * m[i] + 0.1 * g[i];
              u[i] = std::max(0.9 * u[i], std::fabs(g[i]) + 1e-8);
@@ -136,10 +137,10 @@ std::vector<RuleCase> MomentRules() {
        }},
       {"NAdam",
        [](const Tensor& loss, const Tensor& lr) {
-         optim::NAdam{.learning_rate = lr, .beta2 = 0.99, .weight_decay = 0.02}.Minimize(loss);
+         optim::NAdam{.learning_rate = lr, .beta2 = 0.99}.Minimize(loss, {.hooks = {optim::Decay(0.02)}});
        },
        [] {
-         return [moments = MomentsReference{0.9, 0.99}](Vector& w, const Vector& g, double lr,
+         return [moments = MomentsReference{0.9, 0.99}](Doubles& w, const Doubles& g, double lr,
                                                         int step) mutable {
            moments.Take(g);
            for (size_t i = 0; i < kSize; ++i) {
@@ -160,7 +161,7 @@ std::vector<RuleCase> RectifiedRules() {
          optim::RAdam{.learning_rate = lr, .beta2 = 0.99}.Minimize(loss);
        },
        [] {
-         return [moments = MomentsReference{0.9, 0.99}](Vector& w, const Vector& g, double lr,
+         return [moments = MomentsReference{0.9, 0.99}](Doubles& w, const Doubles& g, double lr,
                                                         int step) mutable {
            moments.Take(g);
            const double most = 2 / 0.01 - 1, decayed = std::pow(0.99, step);
@@ -178,7 +179,7 @@ std::vector<RuleCase> RectifiedRules() {
          optim::Lion{.learning_rate = lr, .beta2 = 0.95, .weight_decay = 0.1}.Minimize(loss);
        },
        [] {
-         return [m = Vector(kSize, 0)](Vector& w, const Vector& g, double lr, int) mutable {
+         return [m = Doubles(kSize, 0)](Doubles& w, const Doubles& g, double lr, int) mutable {
            for (size_t i = 0; i < kSize; ++i) {
              const double mixed = 0.9 * m[i] + 0.1 * g[i];
              w[i] -= lr * ((mixed > 0 ? 1 : mixed < 0 ? -1 : 0) + 0.1 * w[i]);
@@ -196,10 +197,10 @@ std::vector<RuleCase> NormRules() {
          optim::Lamb{.learning_rate = lr, .beta2 = 0.99, .weight_decay = 0.1}.Minimize(loss);
        },
        [] {
-         return [moments = MomentsReference{0.9, 0.99}](Vector& w, const Vector& g, double lr,
+         return [moments = MomentsReference{0.9, 0.99}](Doubles& w, const Doubles& g, double lr,
                                                         int step) mutable {
            moments.Take(g);
-           Vector update(kSize);
+           Doubles update(kSize);
            for (size_t i = 0; i < kSize; ++i) {
              update[i] = moments.first(i, step) / (std::sqrt(moments.second(i, step)) + 1e-6) + 0.1 * w[i];
            }
@@ -212,8 +213,8 @@ std::vector<RuleCase> NormRules() {
          optim::Adam{.learning_rate = lr, .beta2 = 0.9, .amsgrad = true}.Minimize(loss);
        },
        [] {
-         return [moments = MomentsReference{0.9, 0.9}, largest = Vector(kSize, 0)](
-                    Vector& w, const Vector& g, double lr, int step) mutable {
+         return [moments = MomentsReference{0.9, 0.9}, largest = Doubles(kSize, 0)](
+                    Doubles& w, const Doubles& g, double lr, int step) mutable {
            moments.Take(g);
            for (size_t i = 0; i < kSize; ++i) {
              largest[i] = std::max(largest[i], moments.v[i]);
@@ -224,9 +225,76 @@ std::vector<RuleCase> NormRules() {
   };
 }
 
+// The reference of AdaBound, with final_rate 0.02 and gamma 0.05.
+std::function<void(Doubles&, Doubles, double, int)> AdaBoundReference(bool amsbound) {
+  return [amsbound, moments = MomentsReference{0.9, 0.99}, largest = Doubles(kSize, 0)](
+             Doubles& w, const Doubles& g, double lr, int step) mutable {
+    moments.Take(g);
+    const double c1 = 1 - std::pow(0.9, step), c2 = 1 - std::pow(0.99, step);
+    const double low = 0.02 * (1 - 1 / (0.05 * step + 1)), high = 0.02 * (1 + 1 / (0.05 * step));
+    for (size_t i = 0; i < kSize; ++i) {
+      largest[i] = std::max(largest[i], moments.v[i]);
+      const double v = amsbound ? largest[i] : moments.v[i];
+      w[i] -= moments.m[i] * std::clamp(lr * std::sqrt(c2) / c1 / (std::sqrt(v) + 1e-8), low, high);
+    }
+  };
+}
+
+std::vector<RuleCase> BoundRules() {
+  const auto minimize = [](bool amsbound) {
+    return [=](const Tensor& loss, const Tensor& lr) {
+      optim::AdaBound{
+          .learning_rate = lr, .beta2 = 0.99, .final_rate = 0.02, .gamma = 0.05, .amsbound = amsbound}
+          .Minimize(loss);
+    };
+  };
+  return {{"AdaBound", minimize(false), [] { return AdaBoundReference(false); }},
+          {"AmsBound", minimize(true), [] { return AdaBoundReference(true); }}};
+}
+
+// Momentum with the rate inside of the velocity, as Chainer's MomentumSGD and NesterovAG have it.
+std::vector<RuleCase> VelocityRules() {
+  const auto rule = [](bool nesterov) {
+    return RuleCase{
+        nesterov ? "NesterovAg" : "MomentumSgd",
+        [=](const Tensor& loss, const Tensor& lr) {
+          optim::Momentum{.learning_rate = lr, .nesterov = nesterov, .rate_in_velocity = true}.Minimize(loss);
+        },
+        [=] {
+          return [nesterov, v = Doubles(kSize, 0)](Doubles& w, const Doubles& g, double lr, int) mutable {
+            for (size_t i = 0; i < kSize; ++i) {
+              if (nesterov) w[i] += 0.9 * 0.9 * v[i] - (1 + 0.9) * lr * g[i];
+              v[i] = 0.9 * v[i] - lr * g[i];
+              if (!nesterov) w[i] += v[i];
+            }
+          };
+        }};
+  };
+  return {rule(false), rule(true)};
+}
+
+// LARS: Momentum after the hook, both decaying.
+std::vector<RuleCase> LarsRules() {
+  return {{"Lars",
+           [](const Tensor& loss, const Tensor& lr) {
+             optim::Momentum{.learning_rate = lr, .rate_in_velocity = true}.Minimize(
+                 loss, {.hooks = {optim::Lars({.trust = 0.1, .decay = 0.2})}});
+           },
+           [] {
+             return [v = Doubles(kSize, 0)](Doubles& w, const Doubles& g, double lr, int) mutable {
+               const double factor = 0.1 * NormOf(w) / (NormOf(g) + 0.2 * NormOf(w));
+               for (size_t i = 0; i < kSize; ++i) {
+                 v[i] = 0.9 * v[i] + lr * factor * (g[i] + 0.2 * w[i]);
+                 w[i] -= v[i];
+               }
+             };
+           }}};
+}
+
 std::vector<RuleCase> Rules() {
   std::vector<RuleCase> rules;
-  for (const auto& some : {ScaledRules(), RmsRules(), MomentRules(), RectifiedRules(), NormRules()}) {
+  for (const auto& some : {ScaledRules(), RmsRules(), MomentRules(), RectifiedRules(), NormRules(),
+                           BoundRules(), VelocityRules(), LarsRules()}) {
     rules.insert(rules.end(), some.begin(), some.end());
   }
   return rules;
@@ -240,19 +308,19 @@ TEST_F(AdaptiveRulesTest, FollowTheirFormulas) {
     Graph graph("g");
     const Variable w = graph.Variable("w", F32, {kSize}, {.init = {.a = 0.75}});
     graph.Function("train", Mode::kTrain, [&](Builder& b) {
-      const Tensor target = b.Constant(*HostTensor::FromVector<float>({kSize}, kTarget));
-      const Tensor scale = b.Constant(*HostTensor::FromVector<float>({kSize}, kScale));
+      const Tensor target = b.Constant(*HostTensor::FromVector<float>({kSize}, kRuleTarget));
+      const Tensor scale = b.Constant(*HostTensor::FromVector<float>({kSize}, kRuleScale));
       rule.minimize(Sum(scale * Square(b.Read(w) - target)), b.Scalar("lr"));
     });
     Session session = MustStart(graph, {.device = TestDevice()});
-    Vector expected(kSize, 0.75);
+    Doubles expected(kSize, 0.75);
     const auto reference = rule.reference();
-    for (int step = 1; step <= kSteps; ++step) {
+    for (int step = 1; step <= kRuleSteps; ++step) {
       const double lr = 0.05 / (1 + 0.01 * step);
       ASSERT_TRUE(session.Run("train", {{"lr", static_cast<float>(lr)}}).ok());
-      Vector g(kSize);
+      Doubles g(kSize);
       for (size_t i = 0; i < kSize; ++i) {
-        g[i] = 2 * kScale[i] * (expected[i] - kTarget[i]) + rule.decay * expected[i];
+        g[i] = 2 * kRuleScale[i] * (expected[i] - kRuleTarget[i]) + rule.decay * expected[i];
       }
       reference(expected, g, static_cast<float>(lr), step);
     }
@@ -274,11 +342,10 @@ TEST_F(AdaptiveRulesTest, GroupsAndPartsOfABatchWork) {
     optim::Lamb{}.Accumulate(loss);
   });
   graph.Function("update", Mode::kTrain, [&](Builder& b) {
-    optim::Lamb{
-        .learning_rate = 0.1,
-        .clip_norm = 1,
-        .groups = {{.of = RankBelow(2), .rate_scale = 0, .with = [](optim::Lamb& o) { o.weight_decay = 0; }}}}
-        .ApplyAccumulated(b);
+    const auto no_decay = [](optim::Lamb& o) { o.weight_decay = 0; };
+    optim::Lamb{.learning_rate = 0.1}.ApplyAccumulated(
+        b,
+        {.groups = {{.of = RankBelow(2), .rate_scale = 0, .with = no_decay}}, .hooks = {optim::ClipNorm(1)}});
   });
   Session session = MustStart(graph, {.device = TestDevice()});
   const HostTensor x = *HostTensor::FromVector<float>({4, 3}, {1, 2, 3, -1, 0, 2, 0.5, 1, -2, 3, 1, 0});
@@ -313,6 +380,10 @@ INSTANTIATE_TEST_SUITE_P(
         In("NAdamBeta", [](Builder& b) { optim::NAdam{.beta2 = 1}.Minimize(Loss(b)); }, {"NAdam", "a beta2"}),
         In("RAdamBeta", [](Builder& b) { optim::RAdam{.beta2 = 0.5}.Minimize(Loss(b)); },
            {"RAdam", "a beta2"}),
+        In("AdaBoundGamma", [](Builder& b) { optim::AdaBound{.gamma = 0}.Minimize(Loss(b)); },
+           {"optim::AdaBound: Minimize(f32[]) needs a gamma above 0, got 0"}),
+        In("AdaBoundRate", [](Builder& b) { optim::AdaBound{.final_rate = -1}.Minimize(Loss(b)); },
+           {"a final_rate of at least 0"}),
         In("LionBeta", [](Builder& b) { optim::Lion{.beta2 = 1}.Minimize(Loss(b)); }, {"Lion", "a beta2"}),
         In("LambRate", [](Builder& b) { optim::Lamb{.learning_rate = -1}.Minimize(Loss(b)); },
            {"Lamb", "a learning rate"})),

@@ -63,7 +63,7 @@ TEST(OptimTest, Sgd) {
 TEST(OptimTest, SgdWithDecayAndClipping) {
   ExpectMatches(
       [](const Tensor& loss, const Tensor& lr) {
-        optim::Sgd{.learning_rate = lr, .weight_decay = 0.1, .clip_norm = 1.5}.Minimize(loss);
+        optim::Sgd{.learning_rate = lr}.Minimize(loss, {.hooks = {optim::ClipNorm(1.5), optim::Decay(0.1)}});
       },
       [](auto& w, auto g, double lr, int) {
         Clip(g, 1.5);
@@ -75,8 +75,8 @@ void ExpectMomentum(bool nesterov) {
   std::vector<double> v(5, 0);
   ExpectMatches(
       [=](const Tensor& loss, const Tensor& lr) {
-        optim::Momentum{.learning_rate = lr, .momentum = 0.8, .nesterov = nesterov, .weight_decay = 0.01}
-            .Minimize(loss);
+        optim::Momentum{.learning_rate = lr, .momentum = 0.8, .nesterov = nesterov}.Minimize(
+            loss, {.hooks = {optim::Decay(0.01)}});
       },
       [=](auto& w, const auto& g, double lr, int) mutable {
         for (int i = 0; i < 5; ++i) {
@@ -97,7 +97,7 @@ void ExpectAdam(bool decoupled) {
         if (decoupled) {
           optim::AdamW{.learning_rate = lr, .beta2 = 0.99, .weight_decay = 0.2}.Minimize(loss);
         } else {
-          optim::Adam{.learning_rate = lr, .beta2 = 0.99, .weight_decay = 0.2}.Minimize(loss);
+          optim::Adam{.learning_rate = lr, .beta2 = 0.99}.Minimize(loss, {.hooks = {optim::Decay(0.2)}});
         }
       },
       [=](auto& w, const auto& g, double lr, int step) mutable {
@@ -119,7 +119,7 @@ TEST(OptimTest, ClippingAZeroGradientChangesNothing) {
   Graph graph("g");
   Variable w = graph.Variable("w", F32, {3}, {.init = {.a = 2}});
   graph.Function("train", Mode::kTrain, [&](Builder& b) {
-    optim::Sgd{.learning_rate = 1.0, .clip_norm = 1.0}.Minimize(Sum(Square(b.Read(w) - 2.0)));
+    optim::Sgd{.learning_rate = 1.0}.Minimize(Sum(Square(b.Read(w) - 2.0)), {.hooks = {optim::ClipNorm(1)}});
   });
   Session session = MustStart(graph);
   ASSERT_TRUE(session.Run("train", {}).ok());
@@ -143,8 +143,9 @@ TEST(OptimTest, TwoOptimisersInOneFunctionUseTheValuesOfTheLoss) {
 constexpr int64_t kBatch = 12, kPart = 3;
 
 // Compares Minimize once per batch with Accumulate once per part and ApplyAccumulated once per batch.
-template <typename Make>
-void ExpectPartsEqualTheWhole(const std::string& name, const Make& make) {
+template <typename Make, typename R>
+void ExpectPartsEqualTheWhole(const std::string& name, const Make& make,
+                              const optim::UpdateOptions<R>& options) {
   SCOPED_TRACE(name);
   auto build = [&](bool in_parts) {
     Graph graph("g", {.seed = 7});
@@ -153,13 +154,14 @@ void ExpectPartsEqualTheWhole(const std::string& name, const Make& make) {
     graph.Function("loss", Mode::kTrain, [&](Builder& b) {
       Tensor loss = MseLoss(net(b.Input("x", F32, {rows, 4})), b.Input("y", F32, {rows, 2}));
       if (in_parts) {
-        make(Operand(0.0)).Accumulate(loss);
+        make(0.0).Accumulate(loss, options);
       } else {
-        make(b.Scalar("lr")).Minimize(loss);
+        make(b.Scalar("lr")).Minimize(loss, options);
       }
     });
     if (in_parts)
-      graph.Function("update", Mode::kTrain, [&](Builder& b) { make(b.Scalar("lr")).ApplyAccumulated(b); });
+      graph.Function("update", Mode::kTrain,
+                     [&](Builder& b) { make(b.Scalar("lr")).ApplyAccumulated(b, options); });
     return graph;
   };
   Session whole = MustStart(build(false)), parts = MustStart(build(true));
@@ -189,23 +191,20 @@ void ExpectPartsEqualTheWhole(const std::string& name, const Make& make) {
 TEST(AccumulateTest, PartsOfABatchEqualTheWholeForEveryOptimiser) {
   for (double clip : {0.0, 0.1}) {
     for (bool scaled : {false, true}) {
-      std::optional<optim::LossScale> scale;
-      if (scaled) scale.emplace();
-      ExpectPartsEqualTheWhole("sgd", [=](const Operand& lr) {
-        return optim::Sgd{.learning_rate = lr, .weight_decay = 0.1, .clip_norm = clip, .loss_scale = scale};
-      });
-      ExpectPartsEqualTheWhole("momentum", [=](const Operand& lr) {
-        return optim::Momentum{.learning_rate = lr, .clip_norm = clip, .loss_scale = scale};
-      });
-      ExpectPartsEqualTheWhole("nesterov", [=](const Operand& lr) {
-        return optim::Momentum{.learning_rate = lr, .nesterov = true, .clip_norm = clip, .loss_scale = scale};
-      });
-      ExpectPartsEqualTheWhole("adam", [=](const Operand& lr) {
-        return optim::Adam{.learning_rate = lr, .epsilon = 1e-4, .clip_norm = clip, .loss_scale = scale};
-      });
-      ExpectPartsEqualTheWhole("adamw", [=](const Operand& lr) {
-        return optim::AdamW{.learning_rate = lr, .epsilon = 1e-4, .clip_norm = clip, .loss_scale = scale};
-      });
+      auto expect = [=]<typename Make>(const std::string& name, const Make& make, double decay = 0) {
+        optim::UpdateOptions<std::invoke_result_t<Make, optim::Hyper>> options;
+        if (scaled) options.loss_scale.emplace();
+        if (clip > 0) options.hooks.push_back(optim::ClipNorm(clip));
+        if (decay > 0) options.hooks.push_back(optim::Decay(decay));
+        ExpectPartsEqualTheWhole(name, make, options);
+      };
+      using optim::Hyper;
+      expect("sgd", [](const Hyper& lr) { return optim::Sgd{.learning_rate = lr}; }, 0.1);
+      expect("momentum", [](const Hyper& lr) { return optim::Momentum{.learning_rate = lr}; });
+      expect("nesterov",
+             [](const Hyper& lr) { return optim::Momentum{.learning_rate = lr, .nesterov = true}; });
+      expect("adam", [](const Hyper& lr) { return optim::Adam{.learning_rate = lr, .epsilon = 1e-4}; });
+      expect("adamw", [](const Hyper& lr) { return optim::AdamW{.learning_rate = lr, .epsilon = 1e-4}; });
     }
   }
 }
@@ -214,10 +213,11 @@ TEST(AccumulateTest, PartsOfABatchEqualTheWholeForEveryOptimiser) {
 Graph Accumulating(const std::optional<optim::LossScale>& scale) {
   Graph graph("g");
   Variable w = graph.Variable("w", F32, {}, {.init = {.a = 1}});
-  optim::Adam adam{.learning_rate = 0.5, .weight_decay = 1, .loss_scale = scale};
+  const optim::Adam adam{.learning_rate = 0.5};
+  const optim::UpdateOptions<optim::Adam> options = {.hooks = {optim::Decay(1)}, .loss_scale = scale};
   graph.Function("accumulate", Mode::kTrain,
-                 [&](Builder& b) { adam.Accumulate(b.Read(w) * b.Scalar("boost")); });
-  graph.Function("update", Mode::kTrain, [&](Builder& b) { adam.ApplyAccumulated(b); });
+                 [&](Builder& b) { adam.Accumulate(b.Read(w) * b.Scalar("boost"), options); });
+  graph.Function("update", Mode::kTrain, [&](Builder& b) { adam.ApplyAccumulated(b, options); });
   return graph;
 }
 
