@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "sinter/frontend/graph/graph_state.h"
+#include "sinter/frontend/ops/ops.h"
 
 namespace sinter::internal_loops {
 
@@ -123,6 +124,33 @@ std::vector<Tensor> Building::Finish(const std::vector<Tensor>& next, const std:
   std::vector<Tensor> made;
   for (mlir::Value result : results) made.push_back(s.call->Done(result));
   return made;
+}
+
+int64_t TripsOfSegment(const std::vector<Tensor>& tensors, std::optional<Steps> steps, int64_t segments,
+                       Where where) {
+  Call call = tensors.empty() ? Call("Scan", where, FunctionBuilder::Current()) : Call("Scan", where, tensors);
+  if (!call.ok()) return 0;
+  const std::optional<int64_t> trips =
+      CountTrips(call, steps.has_value() ? std::vector<Tensor>() : tensors, steps);
+  if (!trips.has_value()) return 0;
+  if (*trips > 0 && *trips % segments == 0) return *trips / segments;
+  call.Fail(absl::StrCat("cuts ", *trips, " trips into ", segments, " segments, which must divide them"));
+  return 0;
+}
+
+Tensor Cut(const Tensor& x, int64_t segments, Where where) {
+  const Shape shape = x.shape();
+  Shape cut = {segments, shape[0] / segments};
+  cut.insert(cut.end(), shape.begin() + 1, shape.end());
+  return Reshape(x, cut, where);
+}
+
+Tensor Join(const Tensor& x, Where where) {
+  if (!x.ok()) return {};
+  const Shape shape = x.shape();
+  Shape joined = {shape[0] * shape[1]};
+  joined.insert(joined.end(), shape.begin() + 2, shape.end());
+  return Reshape(x, joined, where);
 }
 
 }  // namespace sinter::internal_loops

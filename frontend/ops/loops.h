@@ -40,6 +40,10 @@ struct Steps {
 struct ScanOptions {
   // Runs from the last slice to the first. Stacks stay in the order of the slices.
   bool reverse = false;
+  // Into so many equal parts the trips are cut, for a gradient that takes less memory: it keeps the carries at the
+  // starts of the parts alone, and computes each part again when it comes to it. With S parts of T trips it keeps
+  // S carries and what T / S trips need, for the time of about one more forward pass; least at about sqrt(T).
+  int64_t segments = 1;
 };
 
 namespace internal_loops {
@@ -80,6 +84,70 @@ size_t Put(const std::vector<Tensor>& tensors, size_t begin, T& tree) {
   return begin;
 }
 
+// One loop, without segments.
+template <typename C, typename X, typename Body>
+auto Run(const C& first, const X& xs, Body& body, ScanOptions options, Where where) {
+  constexpr bool kCounts = std::same_as<X, Steps>;
+  using Slice = std::conditional_t<kCounts, Tensor, X>;
+  using Y = std::remove_cvref_t<decltype(body(std::declval<C>(), std::declval<Slice>()).second)>;
+  std::pair<C, Y> result{first, Y()};
+  std::optional<Steps> steps;
+  if constexpr (kCounts) steps = xs;
+  Building loop(TensorsOf(first),
+                                kCounts ? std::vector<Tensor>() : TensorsOf(xs), steps, options,
+                                where);
+  std::vector<Tensor> results;
+  if (loop.ok()) {
+    C carry = first;
+    Put(loop.carries(), 0, carry);
+    Slice slice;
+    if constexpr (kCounts) {
+      slice = loop.trip();
+    } else {
+      slice = xs;
+      Put(loop.slices(), 0, slice);
+    }
+    auto next = body(std::move(carry), std::move(slice));
+    results = loop.Finish(TensorsOf(next.first), TensorsOf(next.second));
+    result = std::move(next);
+  }
+  const size_t stacks = Put(results, 0, result.first);
+  Put(results, stacks, result.second);
+  return result;
+}
+
+// Keeps an error unless the segments divide the trips. Returns the trips of a segment; 0 after an error.
+int64_t TripsOfSegment(const std::vector<Tensor>& tensors, std::optional<Steps> steps, int64_t segments,
+                       Where where);
+// [T, ...] as [segments, T / segments, ...], and back.
+Tensor Cut(const Tensor& x, int64_t segments, Where where);
+Tensor Join(const Tensor& x, Where where);
+
+// A loop over segments, each of which is a loop.
+template <typename C, typename X, typename Body>
+auto RunSegments(const C& first, const X& xs, Body& body, ScanOptions options, Where where) {
+  using Result = decltype(Run(first, xs, body, options, where));
+  Result result{first, {}};
+  if constexpr (std::same_as<X, Steps>) {
+    const int64_t each = TripsOfSegment(TensorsOf(first), xs, options.segments, where);
+    if (each == 0) return result;
+    auto segment = [&](const C& start, const Tensor& outer) {
+      auto trip = [&](const C& carry, const Tensor& inner) { return body(carry, outer * each + inner); };
+      return Run(start, Steps{each}, trip, options, where);
+    };
+    result = Run(first, Steps{options.segments}, segment, options, where);
+  } else {
+    const int64_t each = TripsOfSegment(TensorsOf(xs), std::nullopt, options.segments, where);
+    if (each == 0) return result;
+    X cut = xs;
+    ForEachTensor(cut, [&](Tensor& x) { x = Cut(x, options.segments, where); });
+    auto segment = [&](const C& start, const X& part) { return Run(start, part, body, options, where); };
+    result = Run(first, cut, segment, options, where);
+  }
+  ForEachTensor(result.second, [&](Tensor& stack) { stack = Join(stack, where); });
+  return result;
+}
+
 }  // namespace internal_loops
 
 // Runs `body` for each slice of `xs` along dimension 0, or Steps::count times. `body` takes a C and a slice (a
@@ -88,33 +156,8 @@ size_t Put(const std::vector<Tensor>& tensors, size_t begin, T& tree) {
 // new dimension 0. Errors: tensors of `xs` that differ in dimension 0, or carries that change their type.
 template <typename C, typename X, typename Body>
 auto Scan(const C& first, const X& xs, Body body, ScanOptions options = {}, Where where = Where::current()) {
-  constexpr bool kCounts = std::same_as<X, Steps>;
-  using Slice = std::conditional_t<kCounts, Tensor, X>;
-  using Y = std::remove_cvref_t<decltype(body(std::declval<C>(), std::declval<Slice>()).second)>;
-  std::pair<C, Y> result{first, Y()};
-  std::optional<Steps> steps;
-  if constexpr (kCounts) steps = xs;
-  internal_loops::Building loop(internal_loops::TensorsOf(first),
-                                kCounts ? std::vector<Tensor>() : internal_loops::TensorsOf(xs), steps, options,
-                                where);
-  std::vector<Tensor> results;
-  if (loop.ok()) {
-    C carry = first;
-    internal_loops::Put(loop.carries(), 0, carry);
-    Slice slice;
-    if constexpr (kCounts) {
-      slice = loop.trip();
-    } else {
-      slice = xs;
-      internal_loops::Put(loop.slices(), 0, slice);
-    }
-    auto next = body(std::move(carry), std::move(slice));
-    results = loop.Finish(internal_loops::TensorsOf(next.first), internal_loops::TensorsOf(next.second));
-    result = std::move(next);
-  }
-  const size_t stacks = internal_loops::Put(results, 0, result.first);
-  internal_loops::Put(results, stacks, result.second);
-  return result;
+  return options.segments > 1 ? internal_loops::RunSegments(first, xs, body, options, where)
+                              : internal_loops::Run(first, xs, body, options, where);
 }
 
 // Runs `body`, which takes the number of the trip, i64[], and returns nothing, `count` times: for what variables

@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "runtime/plan_generated.h"
 #include "sinter/tests/frontend/run_graph.h"
 
 namespace sinter {
@@ -113,6 +114,37 @@ TEST_F(LoopsTest, GradientsAreThoseOfTheProgramWrittenOut) {
           << output << (reverse ? " reverse" : "");
     }
   }
+}
+
+// In segments a gradient keeps less, and gives the same.
+TEST_F(LoopsTest, SegmentsSaveMemoryAndChangeNothing) {
+  constexpr int64_t kLong = 64;
+  size_t arenas[2];
+  std::vector<float> results[2];
+  const HostTensor x = RandomFloats({kLong, kBatch, kInputs}, 1), w = RandomFloats({kInputs + kWidth, 2 * kWidth}, 2);
+  for (const bool is_cut : {false, true}) {
+    Graph graph("segments");
+    graph.Function("f", Mode::kEval, [&](Builder& b) {
+      Tensor in = b.Input("x", F32, {kLong, kBatch, kInputs}), weight = b.Input("w", F32, {kInputs + kWidth, 2 * kWidth});
+      const Tensor zeros = b.Full(F32, {kBatch, kWidth}, 0.0);
+      auto [last, hs] = Scan(
+          State{zeros, zeros}, in,
+          [&](State s, const Tensor& slice) {
+            s = Cell(s, slice, weight);
+            return std::pair(s, Sum(s.h));
+          },
+          {.reverse = true, .segments = is_cut ? 8 : 1});
+      b.Output("g", Gradients(Sum(hs * hs) + Sum(last.c), {weight})[0]);
+    });
+    absl::StatusOr<Plan> plan = Compile(graph, {.device = TestDevice()});
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    arenas[is_cut] = plan->table().functions()->Get(0)->arena_bytes();
+    absl::StatusOr<Session> session = Session::Create(*std::move(plan));
+    ASSERT_TRUE(session.ok()) << session.status();
+    results[is_cut] = Floats(*session, "f", {{"x", x}, {"w", w}}, "g");
+  }
+  EXPECT_THAT(results[1], Pointwise(FloatNear(2e-5F), results[0]));
+  EXPECT_LT(2 * arenas[1], arenas[0]);
 }
 
 // Rows of a triangle: an inner loop that depends on the outer's carry, weights shared by both.
@@ -254,6 +286,8 @@ TEST(LoopErrorsTest, SayWhatIsWrong) {
                 Scan(x[0], x, [](const Tensor& s, const Tensor&) { return std::pair(Sum(s), None{}); });
               }),
               HasSubstr("gets carry 0 as f32[3], and its body returns f32[]; expected the same type"));
+  EXPECT_THAT(LoopErrorOf([&](Builder& b, const Tensor& x) { Scan(x[0], x, same, {.segments = 3}); }),
+              HasSubstr("cuts 4 trips into 3 segments, which must divide them"));
   EXPECT_THAT(LoopErrorOf([&](Builder& b, const Tensor& x) {
                 Tensor leaked;
                 Scan(x[0], x, [&](const Tensor& s, const Tensor& row) {

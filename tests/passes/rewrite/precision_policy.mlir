@@ -180,17 +180,6 @@ module attributes {sinter.precision = bf16} {
 
 // -----
 
-// CHECK-LABEL: func.func @as_written
-// CHECK-NOT: bf16
-module attributes {sinter.precision = f32} {
-  func.func @as_written(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
-    %a = sinter.matmul %x, %x : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
-    return %a : tensor<4x4xf32>
-  }
-}
-
-// -----
-
 // The body of a loop computes its products in bf16; what it gets and yields stays in f32.
 // CHECK-LABEL: func.func @loop
 // CHECK: sinter.scan 3 carry(%{{.*}} : tensor<4x4xf32>) with(%{{.*}} : tensor<4x4xf32>) -> (tensor<4x4xf32>) {
@@ -209,5 +198,16 @@ module attributes {sinter.precision = bf16} {
       sinter.yield %n : tensor<4x4xf32>
     }
     return %y : tensor<4x4xf32>
+  }
+}
+
+// -----
+
+// CHECK-LABEL: func.func @as_written
+// CHECK-NOT: bf16
+module attributes {sinter.precision = f32} {
+  func.func @as_written(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+    %a = sinter.matmul %x, %x : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    return %a : tensor<4x4xf32>
   }
 }
