@@ -1,11 +1,11 @@
-// Times a training step of recurrent layers, for bench/peers/recurrent.py. Prints one result a line in the format
-// of bench/peers/README.md.
+// Times a training step of recurrent layers, for bench/peers/recurrent.py. Prints one result a line in the
+// format of bench/peers/README.md.
 //
 //   sinter_bench_recurrent --device gpu:0 --kind lstm --layers 2 --hidden 512 --time 256 --batch 64 --tf32
 //   sinter_bench_recurrent --kind gru --forward     # Only the outputs.
 //
-// The input has as many features as the layers have units. The loss is the mean of the squared outputs, and SGD
-// updates the weights. The data are a variable that stays on the device.
+// The input has as many features as the layers have units. The loss is the mean of the squared outputs, and
+// SGD updates the weights. The data are a variable that stays on the device.
 #include <chrono>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -64,12 +64,15 @@ absl::Status Run(const Options& o) {
   if (!o.plan.empty()) SINTER_RETURN_IF_ERROR(plan.Save(o.plan));
   SINTER_ASSIGN_OR_RETURN(sn::Session session, sn::Session::Create(std::move(plan)));
   SINTER_ASSIGN_OR_RETURN(sn::BoundFunction step, session.Bind("step"));
-  SINTER_ASSIGN_OR_RETURN(const sn::bench::Timing timing, sn::bench::TimeRuns(session, step, device, o.seconds));
+  SINTER_ASSIGN_OR_RETURN(const sn::bench::Timing timing,
+                          sn::bench::TimeRuns(session, step, device, o.seconds));
   const nlohmann::ordered_json result = {
       {"workload", absl::StrCat(o.kind, o.bidirectional ? " bidirectional" : "", o.lengths ? " lengths" : "",
                                 " ", o.layers, "x", o.hidden, " T=", o.time, " B=", o.batch)},
       {"peer", "sinter"},
-      {"mode", absl::StrCat(o.forward ? "forward " : "", o.bf16 ? "bf16" : o.tf32 ? "tf32" : "f32")},
+      {"mode", absl::StrCat(o.forward ? "forward " : "", o.bf16   ? "bf16"
+                                                         : o.tf32 ? "tf32"
+                                                                  : "f32")},
       {"ms", timing.ms},
       {"min_ms", timing.min_ms},
       {"runs", timing.runs},

@@ -92,7 +92,7 @@ def op_family(tablegen, td):
 
 
 # Records of passes: those of passes/, and those of codegen, which run after the pass named.
-PASS_RECORDS = ("passes/passes.td", "codegen/plan/passes.td")
+PASS_RECORDS = ("passes/passes.td", "passes/plan_passes.td", "codegen/plan/passes.td")
 CODEGEN_RUNS_AFTER = "sinter-lower-to-plan"
 
 
@@ -101,7 +101,7 @@ def passes(tablegen):
     for source in PASS_RECORDS:
         td = ROOT / source
         names = re.findall(r'^def \w+ : Pass<"([^"]+)"', td.read_text(), re.MULTILINE)
-        place = order.index(CODEGEN_RUNS_AFTER) + 1 if order else 0
+        place = order.index(CODEGEN_RUNS_AFTER) + 1 if source.startswith("codegen/") else len(order)
         order[place:place] = names
         docs = tablegen.run("mlir-tblgen", td, "-gen-pass-doc")
         for section in re.split(r"^(?=### `-)", docs, flags=re.MULTILINE)[1:]:

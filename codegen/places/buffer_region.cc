@@ -33,10 +33,12 @@ bool SameMemory(const BufferRegion& a, const BufferRegion& b) {
 
 // True for the part of a stack that a trip of a loop reads or writes: it begins at a multiple of its bytes.
 bool IsOfTrip(const BufferRegion& place) {
-  auto function = place.root ? llvm::dyn_cast_or_null<plan_ir::FunctionOp>(place.root->getParentOp()) : nullptr;
+  auto function =
+      place.root ? llvm::dyn_cast_or_null<plan_ir::FunctionOp>(place.root->getParentOp()) : nullptr;
   if (!function || !function.getFragment() || !place.name) return false;
   auto symbol = llvm::dyn_cast<mlir::FlatSymbolRefAttr>(place.name);
-  const llvm::StringRef name = symbol ? symbol.getValue() : llvm::cast<mlir::StringAttr>(place.name).getValue();
+  const llvm::StringRef name =
+      symbol ? symbol.getValue() : llvm::cast<mlir::StringAttr>(place.name).getValue();
   return name.starts_with(ir::kSlicePrefix) || name.starts_with(ir::kStackPrefix);
 }
 

@@ -17,8 +17,7 @@ absl::Status AddCopyStep(mlir::Value source, mlir::Value target, mlir::Operation
   if (const std::optional<CudaCatalogLaunch> launch = CudaCopy(RegionOf(source), RegionOf(target))) {
     const uint32_t kernel = cuda_kernels.AddSource(launch->source());
     step.type = fb::StepBody::GpuKernelStep;
-    step.body =
-        fb::CreateGpuKernelStep(writer.builder(), kernel, launch->grid, launch->block, 0).Union();
+    step.body = fb::CreateGpuKernelStep(writer.builder(), kernel, launch->grid, launch->block, 0).Union();
   } else {
     step.type = fb::StepBody::CopyStep;
     step.body = fb::CreateCopyStep(writer.builder(), bytes).Union();

@@ -66,7 +66,7 @@ struct FragmentParameter {
   bool is_written = false;
 };
 
-// What a loop needs to know of a fragment that is written.
+// A fragment that is written, as far as the loops that run it need to know.
 struct FragmentContents {
   uint32_t index = 0;  // Into Plan.fragments.
   std::vector<FragmentParameter> parameters;
@@ -84,7 +84,7 @@ struct PlanContents {
   std::vector<ir::DeviceAttr> devices;        // Devices of all functions and variables, in the plan's order.
   std::map<std::string, uint32_t> variables;  // Index by symbol.
   ConstantPool constants;
-  std::vector<RankNumber> rank_values;  // Each once.
+  std::vector<RankNumber> rank_values;                // Each once.
   std::map<std::string, FragmentContents> fragments;  // By symbol.
   LocationTable locations;
   ReasonTable reasons;

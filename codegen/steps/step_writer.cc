@@ -70,8 +70,9 @@ absl::StatusOr<uint32_t> StepWriter::AddInFragment(const BufferRegion& place, Va
   const bool is_written = place.space == BufferRegion::Space::kVariable;
   if (!is_written && place.space != BufferRegion::Space::kInput) {
     return absl::UnimplementedError(
-        absl::StrCat(UserLine(buffer.getLoc()), ": the body of a loop reads a constant, which fragments of a "
-                                                "plan cannot hold; make it before the loop"));
+        absl::StrCat(UserLine(buffer.getLoc()),
+                     ": the body of a loop reads a constant, which fragments of a "
+                     "plan cannot hold; make it before the loop"));
   }
   const std::string name = is_written ? llvm::cast<mlir::FlatSymbolRefAttr>(place.name).getValue().str()
                                       : llvm::cast<mlir::StringAttr>(place.name).str();

@@ -57,7 +57,7 @@ class StepWriter {
 
   const std::vector<flatbuffers::Offset<fb::Buffer>>& buffers() const { return buffers_; }
   const std::vector<flatbuffers::Offset<fb::Step>>& steps() const { return steps_; }
-  // Of a fragment: those that its steps name, in the order of the buffers' indices.
+  // Parameters of a fragment that its steps name, in the order of the buffers' indices.
   const std::vector<FragmentParameter>& parameters() const { return parameters_; }
   // Sums over the steps.
   double flops() const { return flops_; }

@@ -198,8 +198,9 @@ bool Call::CheckOperand(const Tensor& t) {
   if (t.ok()) {
     if (t.function() == function_) {
       if (function_->IsOpen(mlir::Value::getFromOpaquePointer(t.value()))) return true;
-      Fail("takes a tensor of a loop's body, which has ended; return it from the body, as a carry or to be "
-           "stacked");
+      Fail(
+          "takes a tensor of a loop's body, which has ended; return it from the body, as a carry or to be "
+          "stacked");
       return false;
     }
     const bool foreign = &t.function()->graph() != &graph();

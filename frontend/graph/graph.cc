@@ -171,7 +171,8 @@ Tensor Builder::Input(std::string_view name, DType dtype, const Shape& shape, Wh
   if (!call.ok() || !call.graph().CheckName("Input", name, where)) return {};
   if (call.function().HasInput(std::string(name))) return call.Fail("exists already; choose another name");
   if (!call.CheckShape(dtype, shape)) return {};
-  if (call.function().IsInBody()) return call.Fail("is in the body of a loop; make the input before the loop");
+  if (call.function().IsInBody())
+    return call.Fail("is in the body of a loop; make the input before the loop");
   return call.Done(call.function().AddInput(std::string(name), call.type(dtype, shape), call.loc()));
 }
 
@@ -185,7 +186,8 @@ void Builder::Output(std::string_view name, const Tensor& value, Where where) {
     return;
   }
   if (call.function().IsInBody()) {
-    call.Fail("is in the body of a loop; return the value from the body, and make the output behind the loop");
+    call.Fail(
+        "is in the body of a loop; return the value from the body, and make the output behind the loop");
     return;
   }
   call.function().AddOutput(std::string(name), call.value(0));

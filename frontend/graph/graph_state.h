@@ -176,10 +176,10 @@ class FunctionBuilder {
   // Moves the function out of the program, into `module`.
   void MoveTo(mlir::ModuleOp module) { func_->moveBefore(module.getBody(), module.getBody()->end()); }
 
-  // Begins the body of a loop: what is built from here on goes into the block that it returns, whose arguments
-  // are the number of the trip, i64[], then values of these types.
+  // Begins the body of a loop: what is built from here on goes into the block that it returns, whose
+  // arguments are the number of the trip, i64[], then values of these types.
   mlir::Block& EnterBody(int64_t trips, const std::vector<mlir::Type>& types, mlir::Location loc);
-  // What a loop takes from around it, and what its body gives.
+  // The values that a loop takes from around it, and those that its body gives.
   struct Loop {
     llvm::SmallVector<mlir::Value> first, slices, next, stacked;
     bool reverse = false;
@@ -221,7 +221,7 @@ class FunctionBuilder {
     std::unique_ptr<mlir::Region> region;
     int64_t trips;
     mlir::Location loc;
-    mlir::OpBuilder::InsertPoint before;           // Where the loop will be.
+    mlir::OpBuilder::InsertPoint before;          // The place of the loop.
     std::map<std::string, size_t> values_before;  // The number of each variable's values.
   };
 

@@ -19,8 +19,7 @@ mlir::Block& FunctionBuilder::EnterBody(int64_t trips, const std::vector<mlir::T
 bool FunctionBuilder::IsOpen(mlir::Value value) const {
   mlir::Block* const block = value.getParentBlock();
   if (block == &func_.getBody().front()) return true;
-  return std::ranges::any_of(bodies_,
-                             [&](const OpenBody& body) { return &body.region->front() == block; });
+  return std::ranges::any_of(bodies_, [&](const OpenBody& body) { return &body.region->front() == block; });
 }
 
 // The first read of a variable adds an argument, which the function has from then on.
@@ -30,7 +29,8 @@ size_t FunctionBuilder::CountBefore(const OpenBody& body, const std::string& nam
   const std::vector<mlir::Value>& values = values_.at(name);
   auto first = values.empty() ? mlir::BlockArgument() : llvm::dyn_cast<mlir::BlockArgument>(values.front());
   if (!first || first.getOwner() != &func_.getBody().front()) return 0;
-  auto variable = argument_attributes_[first.getArgNumber()].getAs<mlir::FlatSymbolRefAttr>(ir::kVariableAttr);
+  auto variable =
+      argument_attributes_[first.getArgNumber()].getAs<mlir::FlatSymbolRefAttr>(ir::kVariableAttr);
   return variable && variable.getValue() == name ? 1 : 0;
 }
 
@@ -68,10 +68,12 @@ llvm::SmallVector<mlir::Value> FunctionBuilder::FinishBody(Loop loop) {
   CarryVariables(body, loop, carried);
   const auto replace = [&](mlir::Value from, mlir::Value to) {
     from.replaceUsesWithIf(to, [&](mlir::OpOperand& use) { return use.getOwner()->getBlock() == &block; });
-    for (llvm::SmallVector<mlir::Value>* list : {&loop.next, &loop.stacked}) std::replace(list->begin(), list->end(), from, to);
+    for (llvm::SmallVector<mlir::Value>* list : {&loop.next, &loop.stacked})
+      std::replace(list->begin(), list->end(), from, to);
   };
   for (size_t i = own; i < loop.first.size(); ++i) {
-    replace(loop.first[i], block.insertArgument(static_cast<unsigned>(1 + i), loop.first[i].getType(), body.loc));
+    replace(loop.first[i],
+            block.insertArgument(static_cast<unsigned>(1 + i), loop.first[i].getType(), body.loc));
   }
   llvm::SetVector<mlir::Value> around;
   const auto note = [&](mlir::Value value) {
@@ -92,12 +94,7 @@ llvm::SmallVector<mlir::Value> FunctionBuilder::FinishBody(Loop loop) {
   bodies_.pop_back();
   llvm::SmallVector<mlir::Type> types;
   for (mlir::Value value : loop.next) types.push_back(value.getType());
-  for (mlir::Value value : loop.stacked) {
-    auto type = llvm::cast<mlir::RankedTensorType>(value.getType());
-    llvm::SmallVector<int64_t> shape = {body.trips};
-    shape.append(type.getShape().begin(), type.getShape().end());
-    types.push_back(mlir::RankedTensorType::get(shape, type.getElementType()));
-  }
+  for (mlir::Value value : loop.stacked) types.push_back(ir::ScanOp::stackType(value.getType(), body.trips));
   auto scan = builder_.create<ir::ScanOp>(body.loc, types, body.trips, loop.reverse, loop.first, loop.slices,
                                           around.getArrayRef());
   scan.getBody().takeBody(*body.region);

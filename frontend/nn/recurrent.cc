@@ -32,17 +32,21 @@ Tensor OfInput(Gates gates, const Tensor& x, const Weights& w, MathMode math) {
 }
 
 // The next state, from OfInput's part of this position.
-std::vector<Tensor> Next(Gates gates, const Tensor& of_input, const std::vector<Tensor>& state, const Weights& w,
-                         bool relu, MathMode math) {
+std::vector<Tensor> Next(Gates gates, const Tensor& of_input, const std::vector<Tensor>& state,
+                         const Weights& w, bool relu, MathMode math) {
   Tensor of_state = MatMul(state[0], w.hh, {.transpose_b = true, .math = math});
   const int64_t width = state[0].dim(1);
-  const auto gate = [&](const Tensor& all, int64_t i) { return SliceDim(all, 1, i * width, (i + 1) * width); };
+  const auto gate = [&](const Tensor& all, int64_t i) {
+    return SliceDim(all, 1, i * width, (i + 1) * width);
+  };
   if (gates == Gates::kLstm) {
     const Tensor z = of_input + of_state;
-    const Tensor c = sinter::Sigmoid(gate(z, 1)) * state[1] + sinter::Sigmoid(gate(z, 0)) * sinter::Tanh(gate(z, 2));
+    const Tensor c =
+        sinter::Sigmoid(gate(z, 1)) * state[1] + sinter::Sigmoid(gate(z, 0)) * sinter::Tanh(gate(z, 2));
     return {sinter::Sigmoid(gate(z, 3)) * sinter::Tanh(c), c};
   }
-  if (gates == Gates::kRnn) return {relu ? sinter::Relu(of_input + of_state) : sinter::Tanh(of_input + of_state)};
+  if (gates == Gates::kRnn)
+    return {relu ? sinter::Relu(of_input + of_state) : sinter::Tanh(of_input + of_state)};
   if (w.bias_hh) of_state = of_state + *w.bias_hh;
   const Tensor r = sinter::Sigmoid(gate(of_input, 0) + gate(of_state, 0));
   const Tensor z = sinter::Sigmoid(gate(of_input, 1) + gate(of_state, 1));
@@ -50,7 +54,7 @@ std::vector<Tensor> Next(Gates gates, const Tensor& of_input, const std::vector<
   return {(1.0 - z) * n + z * state[0]};
 }
 
-// What layers and cells share: the parameters.
+// The parameters, for layers and cells.
 template <typename Signature>
 class WithWeights : public LayerOf<Signature> {
  protected:
@@ -80,16 +84,20 @@ class RecurrentStack
   RecurrentStack(Gates gates, int64_t hidden, const RecurrentOptions& options)
       : RecurrentStack::WithWeights(gates, hidden, options.bias), options_(options) {}
 
-  std::string Describe() const override { return absl::StrCat(NameOf(this->gates_), "(", this->hidden_, ")"); }
+  std::string Describe() const override {
+    return absl::StrCat(NameOf(this->gates_), "(", this->hidden_, ")");
+  }
 
  protected:
   std::pair<Tensor, State> Forward(const Tensor& x, const RecurrentContext<State>& context) override {
-    if (const std::string wrong = WhatIsWrong(x, context); !wrong.empty()) return {this->Fail(x, wrong), State()};
+    if (const std::string wrong = WhatIsWrong(x, context); !wrong.empty())
+      return {this->Fail(x, wrong), State()};
     const int64_t directions = options_.bidirectional ? 2 : 1;
     Tensor y = options_.time_first ? x : Transpose(x, {1, 0, 2});
     std::vector<std::vector<Tensor>> lasts;  // By layer and direction; of each state tensor.
     for (int64_t layer = 0; layer < options_.layers; ++layer) {
-      if (layer > 0 && options_.dropout > 0 && this->ModeOf(x) == Mode::kTrain) y = sinter::Dropout(y, options_.dropout);
+      if (layer > 0 && options_.dropout > 0 && this->ModeOf(x) == Mode::kTrain)
+        y = sinter::Dropout(y, options_.dropout);
       std::vector<Tensor> outputs;
       for (int64_t direction = 0; direction < directions; ++direction) {
         const std::string suffix = absl::StrCat("_l", layer, direction == 1 ? "_reverse" : "");
@@ -117,7 +125,8 @@ class RecurrentStack
  private:
   std::string WhatIsWrong(const Tensor& x, const RecurrentContext<State>& context) const {
     if (this->hidden_ < 1 || options_.layers < 1) {
-      return absl::StrCat("has ", this->hidden_, " units and ", options_.layers, " layers; expected at least 1");
+      return absl::StrCat("has ", this->hidden_, " units and ", options_.layers,
+                          " layers; expected at least 1");
     }
     if (x.rank() != 3 || !IsFloat(x.dtype())) {
       return options_.time_first ? "takes a tensor of floats of shape [time, batch, features]"
@@ -129,8 +138,9 @@ class RecurrentStack
     if (context.first) {
       ForEachTensor(*context.first, [&](const Tensor& tensor) {
         if (tensor.shape() == wanted && tensor.dtype() == x.dtype()) return;
-        wrong = absl::StrCat("is given a state of ", tensor.ToString(), "; expected [", wanted[0], ",", wanted[1],
-                             ",", wanted[2], "], [layers * directions, batch, units], of the input's type");
+        wrong =
+            absl::StrCat("is given a state of ", tensor.ToString(), "; expected [", wanted[0], ",", wanted[1],
+                         ",", wanted[2], "], [layers * directions, batch, units], of the input's type");
       });
     }
     if (context.lengths && (context.lengths->shape() != Shape{batch} ||
@@ -153,7 +163,8 @@ class RecurrentStack
   }
 
   // y: [T, N, D].
-  std::pair<std::vector<Tensor>, Tensor> Run(const Tensor& y, const Weights& w, const std::vector<Tensor>& first,
+  std::pair<std::vector<Tensor>, Tensor> Run(const Tensor& y, const Weights& w,
+                                             const std::vector<Tensor>& first,
                                              const std::optional<Tensor>& lengths, bool reverse) {
     struct Position {
       Tensor of_input;
@@ -164,16 +175,17 @@ class RecurrentStack
       const Tensor time = this->BuilderOf(y).Iota(lengths->dtype(), {y.dim(0), 1, 1}, 0);
       positions.is_inside = time < Reshape(*lengths, {1, y.dim(1), 1});
     }
-    auto [last, outputs] = Scan(
-        first, positions,
-        [&](const std::vector<Tensor>& state, const Position& at) {
-          std::vector<Tensor> next = Next(this->gates_, at.of_input, state, w, options_.relu, options_.math);
-          if (!at.is_inside) return std::pair(next, next[0]);
-          Tensor output = Select(*at.is_inside, next[0], 0.0);
-          for (size_t i = 0; i < next.size(); ++i) next[i] = Select(*at.is_inside, next[i], state[i]);
-          return std::pair(next, output);
-        },
-        {.reverse = reverse});
+    auto [last, outputs] = Scan(first, positions,
+                                [&](const std::vector<Tensor>& state, const Position& at) {
+                                  std::vector<Tensor> next =
+                                      Next(this->gates_, at.of_input, state, w, options_.relu, options_.math);
+                                  if (!at.is_inside) return std::pair(next, next[0]);
+                                  Tensor output = Select(*at.is_inside, next[0], 0.0);
+                                  for (size_t i = 0; i < next.size(); ++i)
+                                    next[i] = Select(*at.is_inside, next[i], state[i]);
+                                  return std::pair(next, output);
+                                },
+                                {.reverse = reverse});
     return {last, outputs};
   }
 
@@ -200,8 +212,8 @@ class Cell : public WithWeights<State(const Tensor& x, const State& state)> {
     });
     State next;
     if (!fits) {
-      this->Fail(x, absl::StrCat("takes x of shape [batch, features] and a state of shape [batch, ", this->hidden_,
-                                 "], got a state of ", parts[0].ToString()));
+      this->Fail(x, absl::StrCat("takes x of shape [batch, features] and a state of shape [batch, ",
+                                 this->hidden_, "], got a state of ", parts[0].ToString()));
       return next;
     }
     const Weights w = this->Make(x, "", x.dim(1));

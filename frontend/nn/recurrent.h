@@ -5,9 +5,9 @@
 //   auto [z, end] = lstm(x, {.first = last, .lengths = lengths});
 //
 // Parameters have the names, shapes and gate order of PyTorch: for layer k, "weight_ih_lk" [G H, D],
-// "weight_hh_lk" [G H, H], "bias_ih_lk" and "bias_hh_lk" [G H], and with the suffix "_reverse" those of the second
-// direction. G is 4 for an LSTM (input, forget, cell, output), 3 for a GRU (reset, update, new), 1 for an RNN. All
-// are uniform in (-1/sqrt(H), 1/sqrt(H)) at first.
+// "weight_hh_lk" [G H, H], "bias_ih_lk" and "bias_hh_lk" [G H], and with the suffix "_reverse" those of the
+// second direction. G is 4 for an LSTM (input, forget, cell, output), 3 for a GRU (reset, update, new), 1
+// for an RNN. All are uniform in (-1/sqrt(H), 1/sqrt(H)) at first.
 #ifndef SINTER_FRONTEND_NN_RECURRENT_H_
 #define SINTER_FRONTEND_NN_RECURRENT_H_
 
@@ -32,30 +32,31 @@ struct RecurrentOptions {
   double dropout = 0;          // Between layers, in Mode::kTrain.
   bool time_first = false;     // x and y are [T, N, ...] instead of [N, T, ...].
   bool bias = true;
-  bool relu = false;  // Of Rnn alone: relu instead of tanh.
+  bool relu = false;  // Activation of Rnn: relu instead of tanh. Others ignore it.
   MathMode math = MathMode::kIeee;
 };
 
-// What a recurrent layer gets besides its input.
+// The further arguments of a recurrent layer.
 template <typename State>
 struct RecurrentContext {
-  std::optional<State> first = {};     // The state before the first position. Zeros if there is none.
-  // i32[N] or i64[N]: positions of each example. The state stays as it is at later positions, where outputs are
-  // zero; the second direction begins at the example's last position.
+  std::optional<State> first = {};  // The state before the first position. Zeros if there is none.
+  // i32[N] or i64[N]: positions of each example. The state stays as it is at later positions, where outputs
+  // are zero; the second direction begins at the example's last position.
   std::optional<Tensor> lengths = {};
 };
 
 // Hochreiter and Schmidhuber, "Long Short-Term Memory" (1997), with forget gates: c' = f c + i g and
 // h' = o tanh(c'). Maps x [N, T, D] to [N, T, H] (2 H if bidirectional), and returns the last state too.
-class Lstm : public ModuleOf<std::pair<Tensor, LstmState>(const Tensor& x, const RecurrentContext<LstmState>&)> {
+class Lstm
+    : public ModuleOf<std::pair<Tensor, LstmState>(const Tensor& x, const RecurrentContext<LstmState>&)> {
  public:
   explicit Lstm(int64_t hidden, const RecurrentOptions& options = {});
   using ModuleOf::operator();
   std::pair<Tensor, LstmState> operator()(const Tensor& x, Where where = Where::current()) const;
 };
 
-// Cho et al., "Learning Phrase Representations using RNN Encoder-Decoder" (arXiv 1406.1078), with the reset gate
-// behind the product: n = tanh(x W_n + b_n + r (h U_n + d_n)) and h' = (1 - z) n + z h.
+// Cho et al., "Learning Phrase Representations using RNN Encoder-Decoder" (arXiv 1406.1078), with the reset
+// gate behind the product: n = tanh(x W_n + b_n + r (h U_n + d_n)) and h' = (1 - z) n + z h.
 class Gru : public ModuleOf<std::pair<Tensor, Tensor>(const Tensor& x, const RecurrentContext<Tensor>&)> {
  public:
   explicit Gru(int64_t hidden, const RecurrentOptions& options = {});
@@ -73,12 +74,12 @@ class Rnn : public ModuleOf<std::pair<Tensor, Tensor>(const Tensor& x, const Rec
 
 struct CellOptions {
   bool bias = true;
-  bool relu = false;  // Of RnnCell alone.
+  bool relu = false;  // Activation of RnnCell: relu instead of tanh.
   MathMode math = MathMode::kIeee;
 };
 
-// One position: maps x [N, D] and the state to the next state. Parameters "weight_ih", "weight_hh", "bias_ih",
-// "bias_hh", as above.
+// One position: maps x [N, D] and the state to the next state. Parameters "weight_ih", "weight_hh",
+// "bias_ih", "bias_hh", as above.
 class LstmCell : public ModuleOf<LstmState(const Tensor& x, const LstmState& state)> {
  public:
   explicit LstmCell(int64_t hidden, const CellOptions& options = {});
@@ -128,7 +129,8 @@ class RecurrentLayer : public LayerOf<std::pair<Tensor, S>(const Tensor& x, cons
 
 template <typename S>
 ModuleOf<std::pair<Tensor, S>(const Tensor&, const S&)> Recurrent(ModuleOf<S(const Tensor&, const S&)> cell) {
-  return ModuleOf<std::pair<Tensor, S>(const Tensor&, const S&)>(std::make_shared<RecurrentLayer<S>>(std::move(cell)));
+  return ModuleOf<std::pair<Tensor, S>(const Tensor&, const S&)>(
+      std::make_shared<RecurrentLayer<S>>(std::move(cell)));
 }
 
 }  // namespace sinter::nn

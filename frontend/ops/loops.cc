@@ -119,8 +119,8 @@ std::vector<Tensor> Building::Finish(const std::vector<Tensor>& next, const std:
     return list;
   };
   s.is_open = false;
-  const llvm::SmallVector<mlir::Value> results = function.FinishBody(
-      {values(s.first), values(s.xs), values(next), values(stacked), s.options.reverse});
+  const llvm::SmallVector<mlir::Value> results =
+      function.FinishBody({values(s.first), values(s.xs), values(next), values(stacked), s.options.reverse});
   std::vector<Tensor> made;
   for (mlir::Value result : results) made.push_back(s.call->Done(result));
   return made;
@@ -128,7 +128,8 @@ std::vector<Tensor> Building::Finish(const std::vector<Tensor>& next, const std:
 
 int64_t TripsOfSegment(const std::vector<Tensor>& tensors, std::optional<Steps> steps, int64_t segments,
                        Where where) {
-  Call call = tensors.empty() ? Call("Scan", where, FunctionBuilder::Current()) : Call("Scan", where, tensors);
+  Call call =
+      tensors.empty() ? Call("Scan", where, FunctionBuilder::Current()) : Call("Scan", where, tensors);
   if (!call.ok()) return 0;
   const std::optional<int64_t> trips =
       CountTrips(call, steps.has_value() ? std::vector<Tensor>() : tensors, steps);

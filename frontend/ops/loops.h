@@ -3,14 +3,14 @@
 //   struct State { Tensor h, c; };
 //   auto [last, hs] = Scan(State{h0, c0}, x_by_time, [&](State s, Tensor x) {   // x_by_time: f32[T,N,D]
 //     s = Cell(s, x);
-//     return std::pair(s, s.h);                                                // The next state; what to stack.
-//   });                                                                        // hs: f32[T,N,H]
+//     return std::pair(s, s.h);                         // The next state, and what to stack.
+//   });                                                 // hs: f32[T,N,H]
 //
-// Carries, slices and results are trees of tensors (frontend/graph/tree.h). A body may use any tensor from around
-// it, and read variables. A variable that it assigns is carried from trip to trip; a later read gets the value
-// after the last trip. So an optimizer in a body makes a training step in each trip. Random numbers differ
-// between trips. A tensor leaves a body only by return; using it outside otherwise is an error, and so are inputs
-// and outputs inside.
+// Carries, slices and results are trees of tensors (frontend/graph/tree.h). A body may use any tensor from
+// around it, and read variables. A variable that it assigns is carried from trip to trip; a later read gets
+// the value after the last trip. So an optimizer in a body makes a training step in each trip. Random
+// numbers differ between trips. A tensor leaves a body only by return; using it outside otherwise is an
+// error, and so are inputs and outputs inside.
 //
 // Gradients flow through Scan to its first carries, its slices and the tensors from around.
 #ifndef SINTER_FRONTEND_OPS_LOOPS_H_
@@ -40,9 +40,10 @@ struct Steps {
 struct ScanOptions {
   // Runs from the last slice to the first. Stacks stay in the order of the slices.
   bool reverse = false;
-  // Into so many equal parts the trips are cut, for a gradient that takes less memory: it keeps the carries at the
-  // starts of the parts alone, and computes each part again when it comes to it. With S parts of T trips it keeps
-  // S carries and what T / S trips need, for the time of about one more forward pass; least at about sqrt(T).
+  // Into so many equal parts the trips are cut, for a gradient that takes less memory: it keeps the carries
+  // at the starts of the parts alone, and computes each part again when it comes to it. With S parts of T
+  // trips it keeps S carries and what T / S trips need, for the time of about one more forward pass; least
+  // at about sqrt(T).
   int64_t segments = 1;
 };
 
@@ -58,7 +59,7 @@ class Building {
   Building& operator=(const Building&) = delete;
 
   bool ok() const;
-  // What the body gets.
+  // The arguments of the body.
   Tensor trip() const;
   const std::vector<Tensor>& carries() const;
   const std::vector<Tensor>& slices() const;
@@ -93,9 +94,7 @@ auto Run(const C& first, const X& xs, Body& body, ScanOptions options, Where whe
   std::pair<C, Y> result{first, Y()};
   std::optional<Steps> steps;
   if constexpr (kCounts) steps = xs;
-  Building loop(TensorsOf(first),
-                                kCounts ? std::vector<Tensor>() : TensorsOf(xs), steps, options,
-                                where);
+  Building loop(TensorsOf(first), kCounts ? std::vector<Tensor>() : TensorsOf(xs), steps, options, where);
   std::vector<Tensor> results;
   if (loop.ok()) {
     C carry = first;
@@ -150,18 +149,18 @@ auto RunSegments(const C& first, const X& xs, Body& body, ScanOptions options, W
 
 }  // namespace internal_loops
 
-// Runs `body` for each slice of `xs` along dimension 0, or Steps::count times. `body` takes a C and a slice (a
-// tree like `xs`, each tensor without its first dimension; with Steps a Tensor) and returns
-// std::pair(the next C, a tree of what to stack). Returns the last C and the stacks, in which each tensor has a
-// new dimension 0. Errors: tensors of `xs` that differ in dimension 0, or carries that change their type.
+// Runs `body` for each slice of `xs` along dimension 0, or Steps::count times. `body` takes a C and a slice
+// (a tree like `xs`, each tensor without its first dimension; with Steps a Tensor) and returns std::pair(the
+// next C, a tree of what to stack). Returns the last C and the stacks, in which each tensor has a new
+// dimension 0. Errors: tensors of `xs` that differ in dimension 0, or carries that change their type.
 template <typename C, typename X, typename Body>
 auto Scan(const C& first, const X& xs, Body body, ScanOptions options = {}, Where where = Where::current()) {
   return options.segments > 1 ? internal_loops::RunSegments(first, xs, body, options, where)
                               : internal_loops::Run(first, xs, body, options, where);
 }
 
-// Runs `body`, which takes the number of the trip, i64[], and returns nothing, `count` times: for what variables
-// carry.
+// Runs `body`, which takes the number of the trip, i64[], and returns nothing, `count` times: for what
+// variables carry.
 //
 //   Repeat(8, [&](Tensor) { optim::Adam{}.Minimize(Loss(model(Draw(b)))); });
 template <typename Body>

@@ -66,8 +66,9 @@ mlir::AffineMap IdentityOperandMap(mlir::Operation* op);
 inline constexpr llvm::StringLiteral kInputAttr = "sinter.input";
 inline constexpr llvm::StringLiteral kOutputAttr = "sinter.output";
 inline constexpr llvm::StringLiteral kVariableAttr = "sinter.variable";
-// Marks a private function as the body of a loop. Its arguments and results have `sinter.parameter = @carry0`,
-// @slice0, @with0 (invariants) or @stack0 in place of the attributes above: the number among the loop's own.
+// Marks a private function as the body of a loop. Its arguments and results have `sinter.parameter =
+// @carry0`, @slice0, @with0 (invariants) or @stack0 in place of the attributes above: the number among the
+// loop's own.
 inline constexpr llvm::StringLiteral kFragmentAttr = "sinter.fragment";
 inline constexpr llvm::StringLiteral kParameterAttr = "sinter.parameter";
 inline constexpr llvm::StringLiteral kCarryPrefix = "carry";

@@ -19,13 +19,6 @@ void AddControlOps(SinterDialect* dialect) {
 
 namespace {
 
-mlir::RankedTensorType StackOf(mlir::Type slice, int64_t trips) {
-  auto type = llvm::cast<mlir::RankedTensorType>(slice);
-  llvm::SmallVector<int64_t> shape = {trips};
-  llvm::append_range(shape, type.getShape());
-  return mlir::RankedTensorType::get(shape, type.getElementType());
-}
-
 // Checks the types of a loop against those of one trip: the body's arguments, without the trip's number, and
 // what it yields.
 template <typename Loop>
@@ -46,14 +39,14 @@ mlir::LogicalResult CheckTrip(Loop loop, mlir::TypeRange arguments, mlir::TypeRa
   }
   for (auto [i, operand] : llvm::enumerate(loop->getOperands())) {
     const bool is_slice = i >= carries && i < carries + slices;
-    const mlir::Type whole = is_slice ? StackOf(arguments[i], trips) : arguments[i];
+    const mlir::Type whole = is_slice ? ScanOp::stackType(arguments[i], trips) : arguments[i];
     if (operand.getType() == whole) continue;
     return loop.emitOpError() << "operand " << i << " is " << operand.getType() << " and the body's argument "
                               << arguments[i] << "; expected " << whole;
   }
   for (auto [i, result] : llvm::enumerate(loop->getResults())) {
     const bool is_stack = i >= carries;
-    const mlir::Type whole = is_stack ? StackOf(yields[i], trips) : yields[i];
+    const mlir::Type whole = is_stack ? ScanOp::stackType(yields[i], trips) : yields[i];
     if (result.getType() != whole) {
       return loop.emitOpError() << "result " << i << " is " << result.getType() << " and the body yields "
                                 << yields[i] << "; expected " << whole;
@@ -70,6 +63,13 @@ mlir::LogicalResult CheckTrip(Loop loop, mlir::TypeRange arguments, mlir::TypeRa
 
 // scan
 // -----------------------------------------------------------------------------------------------------------
+
+mlir::RankedTensorType ScanOp::stackType(mlir::Type slice, int64_t trips) {
+  auto type = llvm::cast<mlir::RankedTensorType>(slice);
+  llvm::SmallVector<int64_t> shape = {trips};
+  llvm::append_range(shape, type.getShape());
+  return mlir::RankedTensorType::get(shape, type.getElementType());
+}
 
 mlir::Block::BlockArgListType ScanOp::carryArguments() {
   return block().getArguments().slice(1, getCarries().size());
@@ -119,7 +119,8 @@ mlir::LogicalResult ScanOp::canonicalize(ScanOp scan, mlir::PatternRewriter& rew
   rewriter.modifyOpInPlace(scan.yield(), [&] { scan.yield().getValuesMutable().assign(yields); });
   rewriter.modifyOpInPlace(scan, [&] { scan.block().eraseArguments(is_unread); });
   rewriter.inlineRegionBefore(scan.getBody(), smaller.getBody(), smaller.getBody().end());
-  for (auto [old, now] : llvm::zip_equal(results, smaller.getResults())) rewriter.replaceAllUsesWith(old, now);
+  for (auto [old, now] : llvm::zip_equal(results, smaller.getResults()))
+    rewriter.replaceAllUsesWith(old, now);
   rewriter.eraseOp(scan);
   return mlir::success();
 }
@@ -175,6 +176,8 @@ mlir::ParseResult ScanOp::parse(mlir::OpAsmParser& parser, mlir::OperationState&
   return mlir::success();
 }
 
+FactorRule ScanOp::getFactorRule() { return WholeFactors(*this); }
+
 // loop
 // -----------------------------------------------------------------------------------------------------------
 
@@ -195,6 +198,8 @@ mlir::LogicalResult LoopOp::verifySymbolUses(mlir::SymbolTableCollection& symbol
   }
   return CheckTrip(*this, function.getArgumentTypes(), function.getResultTypes());
 }
+
+FactorRule LoopOp::getFactorRule() { return WholeFactors(*this); }
 
 // The carry after the last trip may be where the first one was.
 bool LoopOp::mayUpdateInPlace(unsigned operand, unsigned result) {

@@ -1,20 +1,21 @@
 // Control flow: bodies that run several times.
 //
-// A body is a region until `outline-loops` makes it a private function. Passes before that stage see its ops where the
-// program has them; passes after it see straight lists of ops alone.
+// A body is a region until `outline-loops` makes it a private function. Passes before that stage see its ops
+// where the program has them; passes after it see straight lists of ops alone.
 #ifndef SINTER_IR_CONTROL_OPS_TD
 #define SINTER_IR_CONTROL_OPS_TD
 
 include "mlir/IR/SymbolInterfaces.td"
 include "sinter/ir/dialect/dialect.td"
 
-// The operands of a loop: `carries` are what the first trip gets from outside; each trip gets its slice of `slices`, along
-// the first dimension; `invariants` are the same in all trips.
+// The operands of a loop: `carries` are what the first trip gets from outside; each trip gets its slice of
+// `slices`, along the first dimension; `invariants` are the same in all trips.
 defvar Sinter_LoopOperands = (ins I64Attr:$trips, UnitAttr:$reverse, Variadic<Sinter_Tensor>:$carries,
                               Variadic<Sinter_Tensor>:$slices, Variadic<Sinter_Tensor>:$invariants);
 
 def ScanOp : Sinter_Op<"scan", [Pure, IsolatedFromAbove, AttrSizedOperandSegments,
-                                SingleBlockImplicitTerminator<"YieldOp">]> {
+                                SingleBlockImplicitTerminator<"YieldOp">,
+                                DeclareOpInterfaceMethods<ShardableInterface>]> {
   let summary = "Runs its region `trips` times; each trip gets what the trip before yields";
   let description = [{
     The region's arguments are the number of the trip, tensor<i64>, then the carries, slices and invariants of the trip. It
@@ -29,22 +30,25 @@ def ScanOp : Sinter_Op<"scan", [Pure, IsolatedFromAbove, AttrSizedOperandSegment
   // Drops slices, invariants and stacks that nothing reads.
   let hasCanonicalizeMethod = 1;
   let extraClassDeclaration = [{
+    // The type of the stack of values of this type.
+    static ::mlir::RankedTensorType stackType(::mlir::Type slice, int64_t trips);
     ::mlir::Block& block() { return getBody().front(); }
     YieldOp yield() { return ::llvm::cast<YieldOp>(block().getTerminator()); }
     ::mlir::BlockArgument trip() { return block().getArgument(0); }
     ::mlir::ValueRange lasts() { return getResults().take_front(getCarries().size()); }
     ::mlir::ValueRange stacks() { return getResults().drop_front(getCarries().size()); }
-    // Of the region.
+    // Arguments of the region.
     ::mlir::Block::BlockArgListType carryArguments();
     ::mlir::Block::BlockArgListType sliceArguments();
     ::mlir::Block::BlockArgListType invariantArguments();
-    // What the region yields for the next carries, and for the stacks.
+    // Values that the region yields for the next carries, and for the stacks.
     ::mlir::ValueRange nextCarries();
     ::mlir::ValueRange stacked();
   }];
 }
 def LoopOp : Sinter_Op<"loop", [Pure, AttrSizedOperandSegments, LibraryInterface,
                                 DeclareOpInterfaceMethods<StepInterface, ["mayUpdateInPlace"]>,
+                                DeclareOpInterfaceMethods<ShardableInterface>,
                                 DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "A scan whose region is the private function `body`, without the number of the trip";
   let description = [{

@@ -161,8 +161,8 @@ void FunctionLowering::lowerParameter(mlir::BlockArgument argument, mlir::FlatSy
   } else {
     Value buffer = builder_.create<plan_ir::InputOp>(argument.getLoc(), bufferType(argument), name.getAttr(),
                                                      device, ir::PartAttr());
-    const bool copied = name.getValue().starts_with(ir::kSlicePrefix) && !isAlignedSlice(buffer) &&
-                        IsReadByLibrary(argument);
+    const bool copied =
+        name.getValue().starts_with(ir::kSlicePrefix) && !isAlignedSlice(buffer) && IsReadByLibrary(argument);
     buffers_[argument] = copied ? copyToAlloc(buffer, argument.getLoc()) : buffer;
   }
 }
@@ -425,9 +425,8 @@ mlir::LogicalResult FunctionLowering::lowerResults(mlir::func::ReturnOp op) {
     outputs.push_back({name, buffer});
   }
   // Values that are stacked may be the old values of carries.
-  std::ranges::stable_partition(updates, [](const auto& update) {
-    return update.first.getValue().starts_with(ir::kStackPrefix);
-  });
+  std::ranges::stable_partition(
+      updates, [](const auto& update) { return update.first.getValue().starts_with(ir::kStackPrefix); });
   lowerUpdates(updates, op.getLoc());
   for (auto [name, buffer] : outputs) builder_.create<plan_ir::OutputOp>(op.getLoc(), name, buffer);
   return mlir::success();

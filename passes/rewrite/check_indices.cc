@@ -67,7 +67,8 @@ Value Summary(mlir::OpBuilder& builder, mlir::Location loc, const Indexing& inde
   return b.concat({Extreme<ir::MinOp>(x), Extreme<ir::MaxOp>(x), size}, 0).value;
 }
 
-// Returns the summary of all trips of the loops around this one, outside of them: a carry that each trip widens.
+// Returns the summary of all trips of the loops around this one, outside of them: a carry that each trip
+// widens.
 Value OverAllTrips(Value summary, int64_t size) {
   while (auto scan = llvm::dyn_cast<ir::ScanOp>(summary.getParentBlock()->getParentOp())) {
     ir::PlacedBuilder outside(scan);
@@ -75,8 +76,7 @@ Value OverAllTrips(Value summary, int64_t size) {
     // As a trip whose indices are all 0 would leave it.
     auto part = [](Expr x, int64_t i) { return x.builder->slice(x, {i}, {i + 1}, {1}); };
     const mlir::Type number = outside.getI64Type();
-    const Expr start =
-        b.concat({b.full({2}, number, 0), b.full({1}, number, static_cast<double>(size))}, 0);
+    const Expr start = b.concat({b.full({2}, number, 0), b.full({1}, number, static_cast<double>(size))}, 0);
     ir::ScanOp loop = AddCarry(scan, start.value, [&](mlir::OpBuilder& at, Value carry) {
       ir::GraphBuilder inside(at, summary.getLoc());
       const Expr now = inside.wrap(summary), before = inside.wrap(carry);

@@ -19,8 +19,10 @@ int64_t Bits(Value value) { return ir::TypeOf(value).getElementTypeBitWidth(); }
 // Returns the cast if the value is one from a narrower float type.
 ir::CastOp WideningCast(Value value) {
   auto cast = value.getDefiningOp<ir::CastOp>();
-  return cast && ir::IsWideningCast(ir::TypeOf(cast.getX()).getElementType(), ir::TypeOf(value).getElementType()) ? cast
-                                                                                                    : ir::CastOp();
+  return cast && ir::IsWideningCast(ir::TypeOf(cast.getX()).getElementType(),
+                                    ir::TypeOf(value).getElementType())
+             ? cast
+             : ir::CastOp();
 }
 
 // Returns the type of the narrowing casts that are all readers of the value; null if there is no such type.

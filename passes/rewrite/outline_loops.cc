@@ -42,9 +42,9 @@ class Outliner {
     for (Operation& op : scan_.block().without_terminator()) {
       const ir::DeviceAttr inner = ir::DeviceOf(&op);
       if (llvm::isa<ir::CopyOp>(op) || (inner && device && inner != device)) {
-        auto error = op.emitOpError() << "in a loop is on another device than the loop"
-                                      << (device ? ", " + device.text() : "")
-                                      << "; expected one device: place the loop whole, or copy before it";
+        auto error = op.emitOpError()
+                     << "in a loop is on another device than the loop" << (device ? ", " + device.text() : "")
+                     << "; expected one device: place the loop whole, or copy before it";
         error.attachNote(scan_.getLoc()) << "the loop is here";
         return error;
       }
@@ -81,9 +81,9 @@ class Outliner {
     mlir::Block& block = scan_.block();
     mlir::OpBuilder at(function_);
     const std::string name = (function_.getSymName() + ".loop" + llvm::Twine(number_)).str();
-    auto body = at.create<FuncOp>(
-        scan_.getLoc(), name,
-        at.getFunctionType(block.getArgumentTypes(), scan_.yield().getValues().getTypes()));
+    auto body =
+        at.create<FuncOp>(scan_.getLoc(), name,
+                          at.getFunctionType(block.getArgumentTypes(), scan_.yield().getValues().getTypes()));
     body.setPrivate();
     body->setAttr(ir::kFragmentAttr, at.getUnitAttr());
     body.getBody().takeBody(scan_.getBody());

@@ -115,17 +115,17 @@ void ReverseMode::replace(Value from, Value to) {
 mlir::LogicalResult ReverseMode::checkDifferentiable(Operation* op) {
   auto epilogue = llvm::dyn_cast<ir::EpilogueInterface>(op);
   if (epilogue && epilogue.getActivation() != ir::Activation::none) {
-    return refuse(op->emitOpError()
-                  << "applies " << stringifyActivation(epilogue.getActivation())
-                  << " to its result and has no gradient; expected the activation as an op of "
-                     "its own");
+    return refuse(
+        op->emitOpError() << "applies " << stringifyActivation(epilogue.getActivation())
+                          << " to its result and has no gradient; expected the activation as an op of "
+                             "its own");
   }
   auto kernel = llvm::dyn_cast<ir::ElementwiseKernelOp>(op);
   if (kernel && !kernel.getGradientAttr()) {
-    return refuse(op->emitOpError()
-                  << "\"" << kernel.getKernelName()
-                  << "\" has no gradient; give the kernel one, ElementwiseOptions::gradient, or use "
-                     "stop_gradient if that is intended");
+    return refuse(
+        op->emitOpError() << "\"" << kernel.getKernelName()
+                          << "\" has no gradient; give the kernel one, ElementwiseOptions::gradient, or use "
+                             "stop_gradient if that is intended");
   }
   if (ir::Collective::Of(op)) {
     std::string why = WhyNoGradient(op);
@@ -170,7 +170,8 @@ mlir::LogicalResult ReverseMode::propagate(Operation* op) {
 mlir::LogicalResult ReverseMode::propagateLoop(ir::ScanOp scan, GraphBuilder& b) {
   llvm::SmallVector<Value> gradients;
   for (Value result : scan.getResults()) gradients.push_back(sumOf(b, result));
-  if (llvm::none_of(gradients, [](Value gradient) { return static_cast<bool>(gradient); })) return mlir::success();
+  if (llvm::none_of(gradients, [](Value gradient) { return static_cast<bool>(gradient); }))
+    return mlir::success();
   ScanGradient gradient(scan, [&](Value operand) { return active_.contains(operand); }, wanted_at_);
   if (mlir::failed(gradient.build(b, gradients))) return mlir::failure();
   // The results of the loop that takes the place of this one.

@@ -14,8 +14,8 @@
 
 namespace sinter {
 
-// Adds a carry, the last one. `next` builds what the body gives for the next trip from what the trip gets, at the
-// end of the body.
+// Adds a carry, the last one. `next` builds what the body gives for the next trip from what the trip gets,
+// at the end of the body.
 ir::ScanOp AddCarry(ir::ScanOp scan, mlir::Value start,
                     llvm::function_ref<mlir::Value(mlir::OpBuilder&, mlir::Value)> next);
 

@@ -52,7 +52,8 @@ Expr Part(GraphBuilder& b, Expr x, int64_t begin, int64_t end) {
 
 }  // namespace
 
-ScanGradient::ScanGradient(ir::ScanOp scan, llvm::function_ref<bool(Value)> is_active, mlir::Location wanted_at)
+ScanGradient::ScanGradient(ir::ScanOp scan, llvm::function_ref<bool(Value)> is_active,
+                           mlir::Location wanted_at)
     : scan_(scan), wanted_at_(wanted_at) {
   DecomposeComposites(scan_.block());
   findActive(is_active);
@@ -139,8 +140,8 @@ mlir::LogicalResult ScanGradient::differentiateBody(llvm::ArrayRef<Value> gradie
   return mlir::success();
 }
 
-// Results that are stacked take the place of the ops that computed them, from the last op to the first, so that
-// what only they needed goes too.
+// Results that are stacked take the place of the ops that computed them, from the last op to the first, so
+// that what only they needed goes too.
 void ScanGradient::keepResults() {
   llvm::DenseSet<Value> used;
   for (auto& [argument, gradient] : of_argument_) used.insert(gradient);
@@ -184,11 +185,8 @@ void ScanGradient::buildLoop() {
   mlir::OpBuilder at(scan_);
   ir::YieldOp yield = scan_.yield();
   llvm::SmallVector<mlir::Type> types(scan_.getResultTypes());
-  for (Value value : stacked_) {
-    llvm::SmallVector<int64_t> shape = {static_cast<int64_t>(scan_.getTrips())};
-    llvm::append_range(shape, ir::ShapeOf(value));
-    types.push_back(mlir::RankedTensorType::get(shape, ir::TypeOf(value).getElementType()));
-  }
+  const int64_t trips = scan_.getTrips();
+  for (Value value : stacked_) types.push_back(ir::ScanOp::stackType(value.getType(), trips));
   yield.getValuesMutable().append(stacked_);
   loop_ = at.create<ir::ScanOp>(scan_.getLoc(), types, scan_.getTripsAttr(), scan_.getReverseAttr(),
                                 scan_.getCarries(), scan_.getSlices(), scan_.getInvariants());
@@ -211,86 +209,83 @@ Value ScanGradient::carriesBefore(GraphBuilder& b, size_t carry) {
                             : b.concat({first, Part(b, stack, 0, trips - 1)}, 0).value;
 }
 
-Value ScanGradient::finished(GraphBuilder& b, Value sum, mlir::Type type) {
-  return b.cast(b.wrap(sum), llvm::cast<mlir::RankedTensorType>(type).getElementType()).value;
-}
-
-void ScanGradient::buildGradientLoop(GraphBuilder& b, llvm::ArrayRef<Value> gradients) {
+// Finds what the gradient's loop carries and stacks, and the operand for each argument that its body reads.
+void ScanGradient::collectOperands(GraphBuilder& b, llvm::ArrayRef<Value> gradients, Operands& parts) {
   const size_t carries = loop_.getCarries().size(), slices = loop_.getSlices().size();
-  llvm::SmallVector<Argument> inner_carries, inner_slices, inner_invariants;
-  llvm::SmallVector<Value> next, stacked;
-  mlir::Operation* end = body_.getTerminator();
-  mlir::OpBuilder at(end);
+  mlir::OpBuilder at(body_.getTerminator());
   GraphBuilder inner(at, ReverseMode::LocOf(loop_));
-  llvm::SmallVector<int64_t> carry_of(loop_.getNumOperands(), -1), stack_of(loop_.getNumOperands(), -1);
   for (auto [i, argument, operand] :
        llvm::enumerate(loop_.block().getArguments().drop_front(1), loop_->getOperands())) {
     const Value clone = to_gradient_.lookup(Value(argument));
     const auto as_argument = llvm::cast<mlir::BlockArgument>(clone);
     const Value gradient = of_argument_.lookup(argument);
     const bool is_carry = i < carries, is_slice = !is_carry && i < carries + slices;
+    parts.places.push_back({});
     if (is_carry && of_last_.contains(argument)) {
       const Value last = gradients[i] ? gradients[i] : b.zeros(b.wrap(operand)).value;
-      carry_of[i] = static_cast<int64_t>(next.size());
-      inner_carries.push_back({of_last_[argument], last});
-      next.push_back(gradient ? gradient : inner.zeros(inner.wrap(clone)).value);
+      parts.places.back().carry = parts.next.size();
+      parts.carries.push_back({of_last_[argument], last});
+      parts.next.push_back(gradient ? gradient : inner.zeros(inner.wrap(clone)).value);
     } else if (is_slice && gradient) {
-      stack_of[i] = static_cast<int64_t>(stacked.size());
-      stacked.push_back(gradient);
+      parts.places.back().stack = parts.stacked.size();
+      parts.stacked.push_back(gradient);
     } else if (!is_carry && gradient) {
       mlir::RankedTensorType type = SumType(operand);
       mlir::BlockArgument sum = body_.addArgument(type, argument.getLoc());
-      carry_of[i] = static_cast<int64_t>(next.size());
-      inner_carries.push_back({sum, b.full(type.getShape(), type.getElementType(), 0).value});
-      next.push_back((inner.wrap(sum) + inner.cast(inner.wrap(gradient), type.getElementType())).value);
+      parts.places.back().carry = parts.next.size();
+      parts.carries.push_back({sum, b.full(type.getShape(), type.getElementType(), 0).value});
+      const Expr wide = inner.cast(inner.wrap(gradient), type.getElementType());
+      parts.next.push_back((inner.wrap(sum) + wide).value);
     }
     if (!isRead(clone)) continue;
     if (is_carry) {
-      inner_slices.push_back({as_argument, carriesBefore(b, i)});
+      parts.slices.push_back({as_argument, carriesBefore(b, i)});
     } else {
-      (is_slice ? inner_slices : inner_invariants).push_back({as_argument, operand});
+      (is_slice ? parts.slices : parts.invariants).push_back({as_argument, operand});
     }
   }
-  for (auto& [gradient, argument] : of_stacked_) inner_slices.push_back({argument, gradient});
+  for (auto& [gradient, argument] : of_stacked_) parts.slices.push_back({argument, gradient});
   for (auto [value, stack] : llvm::zip_equal(loop_.stacked(), loop_.stacks())) {
     auto found = kept_.find(value);
     if (found == kept_.end()) continue;
-    inner_slices.push_back({found->second, stack});
+    parts.slices.push_back({found->second, stack});
     kept_.erase(found);
   }
+}
+
+void ScanGradient::buildGradientLoop(GraphBuilder& b, llvm::ArrayRef<Value> gradients) {
+  Operands parts;
+  collectOperands(b, gradients, parts);
+  const int64_t trips = loop_.getTrips();
   llvm::SmallVector<mlir::Type> types;
-  llvm::SmallVector<Value> carried, sliced, invariants;
-  auto take = [](llvm::ArrayRef<Argument> arguments, llvm::SmallVector<Value>& operands) {
-    for (const Argument& argument : arguments) operands.push_back(argument.second);
+  for (Value value : parts.next) types.push_back(value.getType());
+  for (Value value : parts.stacked) types.push_back(ir::ScanOp::stackType(value.getType(), trips));
+  auto operands = [](llvm::ArrayRef<Argument> arguments) {
+    return llvm::map_to_vector(arguments, [](const Argument& argument) { return argument.second; });
   };
-  take(inner_carries, carried), take(inner_slices, sliced), take(inner_invariants, invariants);
-  for (Value value : next) types.push_back(value.getType());
-  for (Value value : stacked) {
-    llvm::SmallVector<int64_t> shape = {static_cast<int64_t>(loop_.getTrips())};
-    llvm::append_range(shape, ir::ShapeOf(value));
-    types.push_back(mlir::RankedTensorType::get(shape, ir::TypeOf(value).getElementType()));
-  }
-  auto back = b.builder().create<ir::ScanOp>(b.loc(), types, static_cast<int64_t>(loop_.getTrips()), !loop_.getReverse(),
-                                             carried, sliced, invariants);
+  auto back =
+      b.builder().create<ir::ScanOp>(b.loc(), types, trips, !loop_.getReverse(), operands(parts.carries),
+                                     operands(parts.slices), operands(parts.invariants));
   mlir::Block& block = back.getBody().emplaceBlock();
   Value trip = to_gradient_.lookup(Value(loop_.trip()));
   trip.replaceAllUsesWith(block.addArgument(trip.getType(), trip.getLoc()));
-  llvm::SmallVector<Value> yields = next;
-  llvm::append_range(yields, stacked);
-  for (const auto* list : {&inner_carries, &inner_slices, &inner_invariants}) {
+  llvm::SmallVector<Value> yields = parts.next;
+  llvm::append_range(yields, parts.stacked);
+  for (const auto* list : {&parts.carries, &parts.slices, &parts.invariants}) {
     for (const Argument& argument : *list) {
       const mlir::BlockArgument placed = block.addArgument(argument.first.getType(), argument.first.getLoc());
       Value(argument.first).replaceAllUsesWith(placed);
       std::replace(yields.begin(), yields.end(), Value(argument.first), Value(placed));
     }
   }
-  end->erase();
+  body_.getTerminator()->erase();
   block.getOperations().splice(block.end(), body_.getOperations());
   mlir::OpBuilder::atBlockEnd(&block).create<ir::YieldOp>(loop_.getLoc(), yields);
-  for (size_t i = 0; i < loop_.getNumOperands(); ++i) {
+  for (auto [place, operand] : llvm::zip_equal(parts.places, loop_->getOperands())) {
     Value term;
-    if (carry_of[i] >= 0) term = finished(b, back.getResult(carry_of[i]), loop_.getOperand(i).getType());
-    if (stack_of[i] >= 0) term = back.stacks()[stack_of[i]];
+    if (place.carry)
+      term = b.cast(b.wrap(back.getResult(*place.carry)), ir::TypeOf(operand).getElementType()).value;
+    if (place.stack) term = back.stacks()[*place.stack];
     terms_.push_back(term);
   }
 }

@@ -61,8 +61,8 @@ void Splitter::findDependences() {
   }
 }
 
-// What depends on invariants alone is the same in all trips. It leaves the body unless it is larger than what it
-// is computed from: casts and transposes of weights, and products of them.
+// Hoists what depends on invariants alone, which is the same in all trips, unless it is larger than
+// what it is computed from: casts and transposes of weights, and products of them.
 void Splitter::hoistInvariants() {
   llvm::DenseSet<Value> same;
   for (mlir::BlockArgument invariant : scan_.invariantArguments()) same.insert(invariant);
@@ -175,8 +175,9 @@ Value Splitter::productOfAll(GraphBuilder& b, const Behind& behind, Value a, Val
   }
   const Value rows = flat(a);
   auto flat_type = type.clone({type.getShape()[0] * type.getShape()[1], type.getShape()[2]});
-  Value all = b.builder().create<ir::MatmulOp>(b.loc(), flat_type, rows, g, Value(), false,
-                                               product.getTransposeB(), ir::Activation::none, product.getMath());
+  Value all =
+      b.builder().create<ir::MatmulOp>(b.loc(), flat_type, rows, g, Value(), false, product.getTransposeB(),
+                                       ir::Activation::none, product.getMath());
   return b.reshape(b.wrap(all), type.getShape()).value;
 }
 
@@ -204,9 +205,7 @@ void Splitter::rebuild(llvm::ArrayRef<Behind> products) {
       }
     }
     yields.push_back(value);
-    llvm::SmallVector<int64_t> shape = {static_cast<int64_t>(scan_.getTrips())};
-    llvm::append_range(shape, ir::ShapeOf(value));
-    types.push_back(mlir::RankedTensorType::get(shape, ir::TypeOf(value).getElementType()));
+    types.push_back(ir::ScanOp::stackType(value.getType(), scan_.getTrips()));
   };
   for (const Behind& behind : products) {
     ir::MatmulOp product = behind.product;

@@ -94,8 +94,8 @@ TripBatch::Outer TripBatch::buildOp(Operation* op, llvm::ArrayRef<Outer> operand
             llvm::ArrayRef<int64_t> rows = xs[0].shape();
             const Value flat = b_.reshape(xs[0], {rows[0] * rows[1], rows[2]}).value;
             Value all = b_.builder().create<ir::MatmulOp>(
-                b_.loc(), type.clone({rows[0] * rows[1], type.getShape()[1]}), flat, xs[1].value, Value(), false,
-                product.getTransposeB(), ir::Activation::none, product.getMath());
+                b_.loc(), type.clone({rows[0] * rows[1], type.getShape()[1]}), flat, xs[1].value, Value(),
+                false, product.getTransposeB(), ir::Activation::none, product.getMath());
             return b_.reshape(b_.wrap(all), shape).value;
           })
           .Case<ir::BroadcastOp>([&](ir::BroadcastOp broadcast) {
@@ -106,8 +106,9 @@ TripBatch::Outer TripBatch::buildOp(Operation* op, llvm::ArrayRef<Outer> operand
             return b_.transpose(xs[0], Prepend(0, Behind(transpose.getPermutation()))).value;
           })
           .Case<ir::SliceOp>([&](ir::SliceOp slice) {
-            return b_.slice(xs[0], Prepend(0, slice.getStarts()), Prepend(trips, slice.getLimits()),
-                            Prepend(1, slice.getStrides()))
+            return b_
+                .slice(xs[0], Prepend(0, slice.getStarts()), Prepend(trips, slice.getLimits()),
+                       Prepend(1, slice.getStrides()))
                 .value;
           })
           .Case<ir::ConcatOp>([&](ir::ConcatOp concat) {

@@ -51,9 +51,8 @@ absl::Status FunctionLaunches::Load() {
       loaded.may_capture_with_timers = !launch.steps.empty();
       loaded.waits = FindCollectiveWaits(steps_.table(), launch.steps);
       const bool has_exchanges = !loaded.waits.empty();
-      const bool has_loops = std::ranges::any_of(launch.steps, [&](uint32_t step) {
-        return steps_[step].table->body_as_LoopStep() != nullptr;
-      });
+      const bool has_loops = std::ranges::any_of(
+          launch.steps, [&](uint32_t step) { return steps_[step].table->body_as_LoopStep() != nullptr; });
       // Either all members of a collective capture it, or none.
       loaded.may_capture = launch.steps.size() >= kLeastCaptured || has_exchanges || has_loops;
       if (loaded.may_capture && RunSideBySide(launch.steps.size(), has_exchanges)) {

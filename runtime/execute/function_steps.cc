@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/plan_generated.h"
+#include "sinter/runtime/device/loop_step.h"
 #include "sinter/runtime/execute/device_exchange.h"
-#include "sinter/runtime/execute/loop_step.h"
 #include "sinter/runtime/host/load_times.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/plan/collective.h"

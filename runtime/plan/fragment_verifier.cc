@@ -20,10 +20,10 @@ uint64_t SaturatingProduct(uint64_t a, uint64_t b) {
 
 uint64_t SaturatingSum(uint64_t a, uint64_t b) { return a + b < a ? ~uint64_t{0} : a + b; }
 
-// What a run of a function or fragment comes to.
+// The work of a run of a function or fragment.
 struct Runs {
   uint64_t steps = 0;  // With those of the fragments that it runs, each as often as it is run.
-  uint32_t depth = 0;  // Of the fragments in it.
+  uint32_t depth = 0;  // Depth of the fragments in it.
 };
 
 Runs RunsOf(const fb::Function& function, const std::vector<Runs>& fragments) {

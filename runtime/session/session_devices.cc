@@ -11,8 +11,8 @@
 #include "sinter/runtime/host/round_up.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/memory/process_allocator.h"
-#include "sinter/runtime/plan/plan_devices.h"
 #include "sinter/runtime/plan/all_steps.h"
+#include "sinter/runtime/plan/plan_devices.h"
 #include "sinter/runtime/plan/step_kind.h"
 
 namespace sinter::internal_session {

@@ -69,6 +69,19 @@ flatbuffers::Offset<fb::VariableBox> BoxOfRank(flatbuffers::FlatBufferBuilder& b
   return fb::CreateVariableBox(builder, shape, builder.CreateVector(extents));
 }
 
+// The ranks share the fragments: what runs one knows its device.
+flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fb::Function>>> Fragments(
+    flatbuffers::FlatBufferBuilder& builder, const fb::Plan& plan) {
+  std::vector<flatbuffers::Offset<fb::Function>> made;
+  for (uint32_t i = 0; i < SizeOrZero(plan.fragments()); ++i) {
+    fb::FunctionT fragment;
+    plan.fragments()->Get(i)->UnPackTo(&fragment);
+    made.push_back(fb::CreateFunction(builder, &fragment));
+  }
+  if (made.empty()) return 0;
+  return builder.CreateVector(made);
+}
+
 }  // namespace
 
 RankExpansion::RankExpansion(const fb::Plan& plan, uint32_t first, uint32_t count)
@@ -149,23 +162,11 @@ flatbuffers::DetachedBuffer RankExpansion::Build() {
   for (const Variants& variants : FunctionVariants(plan_)) functions.push_back(Function(variants));
   const auto function_list = builder_.CreateVector(functions);
   const auto producer = Copy(builder_, plan_.producer()), name = Copy(builder_, plan_.name());
-  const auto fragments = Fragments();
+  const auto fragments = Fragments(builder_, plan_);
   builder_.Finish(fb::CreatePlan(builder_, plan_.version(), producer, name, 0, 0, variables, function_list,
                                  locations, 0, 0, devices, kernels, 0, 0, 0, 0, 0, fragments),
                   fb::PlanIdentifier());
   return builder_.Release();
-}
-
-// The ranks share the fragments: what runs one knows its device.
-RankExpansion::VectorOf<RankExpansion::Offset<fb::Function>> RankExpansion::Fragments() {
-  Tables<fb::Function> made;
-  for (uint32_t i = 0; i < SizeOrZero(plan_.fragments()); ++i) {
-    fb::FunctionT fragment;
-    plan_.fragments()->Get(i)->UnPackTo(&fragment);
-    made.push_back(fb::CreateFunction(builder_, &fragment));
-  }
-  if (made.empty()) return 0;
-  return builder_.CreateVector(made);
 }
 
 RankExpansion::Tables<fb::SourceLocation> RankExpansion::Locations() {

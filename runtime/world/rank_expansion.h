@@ -64,7 +64,6 @@ class RankExpansion {
   uint64_t BytesOfFunction(const fb::Function& function, uint64_t ranks) const;
 
   Tables<fb::SourceLocation> Locations();
-  VectorOf<Offset<fb::Function>> Fragments();
   Tables<fb::DeviceName> Devices();
   Tables<fb::GpuKernel> GpuKernels();
   Tables<fb::Variable> Variables();

@@ -9,9 +9,9 @@
 namespace sinter {
 namespace {
 
+using testing::FloatNear;
 using testing::HasSubstr;
 using testing::Pointwise;
-using testing::FloatNear;
 
 using LoopsTest = DeviceTest;
 
@@ -38,13 +38,12 @@ struct Built {
 };
 
 Built Looped(const Tensor& x, State first, const Tensor& w, bool reverse) {
-  auto [last, hs] = Scan(
-      first, x,
-      [&](State s, const Tensor& slice) {
-        s = Cell(s, slice, w);
-        return std::pair(s, s.h);
-      },
-      {.reverse = reverse});
+  auto [last, hs] = Scan(first, x,
+                         [&](State s, const Tensor& slice) {
+                           s = Cell(s, slice, w);
+                           return std::pair(s, s.h);
+                         },
+                         {.reverse = reverse});
   return {last, hs};
 }
 
@@ -61,7 +60,8 @@ Built Unrolled(const Tensor& x, State s, const Tensor& w, bool reverse) {
 Graph CellGraph(const std::function<Built(const Tensor&, State, const Tensor&, bool)>& run, bool reverse) {
   Graph graph("cell");
   graph.Function("f", Mode::kEval, [&](Builder& b) {
-    Tensor x = b.Input("x", F32, {kTrips, kBatch, kInputs}), w = b.Input("w", F32, {kInputs + kWidth, 2 * kWidth});
+    Tensor x = b.Input("x", F32, {kTrips, kBatch, kInputs}),
+           w = b.Input("w", F32, {kInputs + kWidth, 2 * kWidth});
     State first{b.Input("h", F32, {kBatch, kWidth}), b.Input("c", F32, {kBatch, kWidth})};
     Built built = run(x, first, w, reverse);
     b.Output("h", built.last.h);
@@ -75,12 +75,14 @@ TEST_F(LoopsTest, ScanIsTheProgramWrittenOut) {
   for (const bool reverse : {false, true}) {
     Session looped = MustStart(CellGraph(Looped, reverse), {.device = TestDevice()});
     Session unrolled = MustStart(CellGraph(Unrolled, reverse), {.device = TestDevice()});
-    const HostTensor x = RandomFloats({kTrips, kBatch, kInputs}, 1), w = RandomFloats({kInputs + kWidth, 2 * kWidth}, 2);
+    const HostTensor x = RandomFloats({kTrips, kBatch, kInputs}, 1),
+                     w = RandomFloats({kInputs + kWidth, 2 * kWidth}, 2);
     const HostTensor h = RandomFloats({kBatch, kWidth}, 3), c = RandomFloats({kBatch, kWidth}, 4);
     for (const char* output : {"h", "c", "hs"}) {
       for (int run = 0; run < 3; ++run) {
         EXPECT_THAT(Floats(looped, "f", {{"x", x}, {"w", w}, {"h", h}, {"c", c}}, output),
-                    Pointwise(FloatNear(1e-6F), Floats(unrolled, "f", {{"x", x}, {"w", w}, {"h", h}, {"c", c}}, output)))
+                    Pointwise(FloatNear(1e-6F),
+                              Floats(unrolled, "f", {{"x", x}, {"w", w}, {"h", h}, {"c", c}}, output)))
             << output << (reverse ? " reverse" : "");
       }
     }
@@ -88,10 +90,12 @@ TEST_F(LoopsTest, ScanIsTheProgramWrittenOut) {
 }
 
 // The loss reads the last state and the stack; its gradients go to all that the loop takes.
-Graph GradientGraph(const std::function<Built(const Tensor&, State, const Tensor&, bool)>& run, bool reverse) {
+Graph GradientGraph(const std::function<Built(const Tensor&, State, const Tensor&, bool)>& run,
+                    bool reverse) {
   Graph graph("cell");
   graph.Function("f", Mode::kEval, [&](Builder& b) {
-    Tensor x = b.Input("x", F32, {kTrips, kBatch, kInputs}), w = b.Input("w", F32, {kInputs + kWidth, 2 * kWidth});
+    Tensor x = b.Input("x", F32, {kTrips, kBatch, kInputs}),
+           w = b.Input("w", F32, {kInputs + kWidth, 2 * kWidth});
     State first{b.Input("h", F32, {kBatch, kWidth}), b.Input("c", F32, {kBatch, kWidth})};
     Built built = run(x, first, w, reverse);
     Tensor loss = Sum(Square(built.hs)) + 3.0 * Sum(built.last.h * built.last.c);
@@ -106,11 +110,13 @@ TEST_F(LoopsTest, GradientsAreThoseOfTheProgramWrittenOut) {
   for (const bool reverse : {false, true}) {
     Session looped = MustStart(GradientGraph(Looped, reverse), {.device = TestDevice()});
     Session unrolled = MustStart(GradientGraph(Unrolled, reverse), {.device = TestDevice()});
-    const HostTensor x = RandomFloats({kTrips, kBatch, kInputs}, 1), w = RandomFloats({kInputs + kWidth, 2 * kWidth}, 2);
+    const HostTensor x = RandomFloats({kTrips, kBatch, kInputs}, 1),
+                     w = RandomFloats({kInputs + kWidth, 2 * kWidth}, 2);
     const HostTensor h = RandomFloats({kBatch, kWidth}, 3), c = RandomFloats({kBatch, kWidth}, 4);
     for (const char* output : {"loss", "g0", "g1", "g2", "g3"}) {
       EXPECT_THAT(Floats(looped, "f", {{"x", x}, {"w", w}, {"h", h}, {"c", c}}, output),
-                  Pointwise(FloatNear(2e-5F), Floats(unrolled, "f", {{"x", x}, {"w", w}, {"h", h}, {"c", c}}, output)))
+                  Pointwise(FloatNear(2e-5F),
+                            Floats(unrolled, "f", {{"x", x}, {"w", w}, {"h", h}, {"c", c}}, output)))
           << output << (reverse ? " reverse" : "");
     }
   }
@@ -121,19 +127,20 @@ TEST_F(LoopsTest, SegmentsSaveMemoryAndChangeNothing) {
   constexpr int64_t kLong = 64;
   size_t arenas[2];
   std::vector<float> results[2];
-  const HostTensor x = RandomFloats({kLong, kBatch, kInputs}, 1), w = RandomFloats({kInputs + kWidth, 2 * kWidth}, 2);
+  const HostTensor x = RandomFloats({kLong, kBatch, kInputs}, 1),
+                   w = RandomFloats({kInputs + kWidth, 2 * kWidth}, 2);
   for (const bool is_cut : {false, true}) {
     Graph graph("segments");
     graph.Function("f", Mode::kEval, [&](Builder& b) {
-      Tensor in = b.Input("x", F32, {kLong, kBatch, kInputs}), weight = b.Input("w", F32, {kInputs + kWidth, 2 * kWidth});
+      Tensor in = b.Input("x", F32, {kLong, kBatch, kInputs}),
+             weight = b.Input("w", F32, {kInputs + kWidth, 2 * kWidth});
       const Tensor zeros = b.Full(F32, {kBatch, kWidth}, 0.0);
-      auto [last, hs] = Scan(
-          State{zeros, zeros}, in,
-          [&](State s, const Tensor& slice) {
-            s = Cell(s, slice, weight);
-            return std::pair(s, Sum(s.h));
-          },
-          {.reverse = true, .segments = is_cut ? 8 : 1});
+      auto [last, hs] = Scan(State{zeros, zeros}, in,
+                             [&](State s, const Tensor& slice) {
+                               s = Cell(s, slice, weight);
+                               return std::pair(s, Sum(s.h));
+                             },
+                             {.reverse = true, .segments = is_cut ? 8 : 1});
       b.Output("g", Gradients(Sum(hs * hs) + Sum(last.c), {weight})[0]);
     });
     absl::StatusOr<Plan> plan = Compile(graph, {.device = TestDevice()});
@@ -213,7 +220,8 @@ Graph Training(int64_t count) {
 }
 
 TEST_F(LoopsTest, TrainingStepsInOneRunAreThoseOfAsManyRuns) {
-  Session one = MustStart(Training(1), {.device = TestDevice()}), five = MustStart(Training(5), {.device = TestDevice()});
+  Session one = MustStart(Training(1), {.device = TestDevice()}),
+          five = MustStart(Training(5), {.device = TestDevice()});
   const HostTensor x = RandomFloats({8, 3}, 7), y = RandomFloats({8, 1}, 8);
   for (int round = 0; round < 3; ++round) {
     std::vector<float> expected;
@@ -228,7 +236,8 @@ TEST_F(LoopsTest, RandomNumbersDifferBetweenTripsAndRuns) {
   Graph graph("draws");
   graph.Function("f", Mode::kTrain, [&](Builder& b) {
     auto [none, rows] = Scan(None{}, Steps{4}, [&](None n, const Tensor&) {
-      auto [inner, draws] = Scan(None{}, Steps{3}, [&](None m, const Tensor&) { return std::pair(m, b.RandomNormal(F32, {2})); });
+      auto [inner, draws] = Scan(
+          None{}, Steps{3}, [&](None m, const Tensor&) { return std::pair(m, b.RandomNormal(F32, {2})); });
       return std::pair(n, draws);
     });
     b.Output("rows", rows);
@@ -275,7 +284,8 @@ std::string LoopErrorOf(const std::function<void(Builder&, Tensor)>& body) {
 
 TEST(LoopErrorsTest, SayWhatIsWrong) {
   auto same = [](const Tensor& s, const Tensor&) { return std::pair(s, s); };
-  EXPECT_THAT(LoopErrorOf([&](Builder& b, const Tensor& x) { Scan(x, Steps{-1}, same); }), HasSubstr("makes -1 trips"));
+  EXPECT_THAT(LoopErrorOf([&](Builder& b, const Tensor& x) { Scan(x, Steps{-1}, same); }),
+              HasSubstr("makes -1 trips"));
   EXPECT_THAT(LoopErrorOf([&](Builder& b, const Tensor& x) { Scan(x, Sum(x), same); }),
               HasSubstr("goes over a tensor of rank 0; expected a dimension 0 that counts the trips"));
   EXPECT_THAT(LoopErrorOf([&](Builder& b, const Tensor& x) {

@@ -1,4 +1,5 @@
-// Recurrent layers against plain loops in double, and their training against cells whose positions are written out.
+// Recurrent layers against plain loops in double, and their training against cells whose positions are
+// written out.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -23,8 +24,9 @@ using Weights = std::map<std::string, std::vector<float>>;
 double Logistic(double x) { return 1 / (1 + std::exp(-x)); }
 
 // The next h (and c, in place) of one example. `w` names end in `suffix`.
-std::vector<double> NextState(const std::string& kind, const std::vector<double>& x, const std::vector<double>& h,
-                              std::vector<double>& c, const Weights& w, const std::string& suffix) {
+std::vector<double> NextState(const std::string& kind, const std::vector<double>& x,
+                              const std::vector<double>& h, std::vector<double>& c, const Weights& w,
+                              const std::string& suffix) {
   const size_t hidden = h.size();
   const auto sum = [&](const char* side, const std::vector<double>& v, size_t row) {
     double total = w.at(std::string("bias_") + side + suffix)[row];
@@ -77,7 +79,8 @@ struct Made {
   std::vector<Tensor> last;
 };
 
-Made Layer(const std::string& kind, const Tensor& x, const Tensor& lengths, const nn::RecurrentOptions& options) {
+Made Layer(const std::string& kind, const Tensor& x, const Tensor& lengths,
+           const nn::RecurrentOptions& options) {
   if (kind == "lstm") {
     auto [y, last] = nn::Lstm(kUnits, options)(x, {.lengths = lengths});
     return {y, {last.h, last.c}};
@@ -92,12 +95,13 @@ Made Layer(const std::string& kind, const Tensor& x, const Tensor& lengths, cons
 
 TEST_F(RecurrentTest, LayersDirectionsAndLengthsAreThoseOfPlainLoops) {
   const std::vector<int32_t> lengths = {5, 2, 0};
-  const HostTensor x = RandomFloats({kExamples, kPositions, kFeatures}, 11), n = *HostTensor::FromVector<int32_t>({3}, lengths);
+  const HostTensor x = RandomFloats({kExamples, kPositions, kFeatures}, 11),
+                   n = *HostTensor::FromVector<int32_t>({3}, lengths);
   for (const std::string kind : {"lstm", "gru", "rnn"}) {
     Graph graph(kind, {.seed = 5});
     graph.Function("f", Mode::kEval, [&](Builder& b) {
-      Made made = Layer(kind, b.Input("x", F32, {kExamples, kPositions, kFeatures}), b.Input("n", I32, {kExamples}),
-                        {.layers = 2, .bidirectional = true});
+      Made made = Layer(kind, b.Input("x", F32, {kExamples, kPositions, kFeatures}),
+                        b.Input("n", I32, {kExamples}), {.layers = 2, .bidirectional = true});
       b.Output("y", made.y);
       b.Output("h", made.last[0]);
     });
@@ -207,8 +211,10 @@ TEST(RecurrentErrorsTest, SayWhatIsWrong) {
               HasSubstr("is given a state of f32[3,5,4]; expected [1,3,6]"));
   EXPECT_THAT(LayerErrorOf([](Builder& b, const Tensor& x) { nn::Rnn(6)(x, {.lengths = x[{0, 0}]}); }),
               HasSubstr("is given lengths of f32[4]; expected i32[3]"));
-  EXPECT_THAT(LayerErrorOf([](Builder& b, const Tensor& x) { nn::GruCell(6)(x[0], x[0]); }),
-              HasSubstr("takes x of shape [batch, features] and a state of shape [batch, 6], got a state of f32[5,4]"));
+  EXPECT_THAT(
+      LayerErrorOf([](Builder& b, const Tensor& x) { nn::GruCell(6)(x[0], x[0]); }),
+      HasSubstr(
+          "takes x of shape [batch, features] and a state of shape [batch, 6], got a state of f32[5,4]"));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <regex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -93,7 +94,7 @@ TEST(FilesPerChangeTest, AnAdditionTouchesFewFiles) {
 TEST(FilesPerChangeTest, APassTouchesFourFiles) {
   static const std::regex kRecord("\ndef ([A-Za-z]+) : Pass<\"sinter-([a-z-]+)\"");
   int passes = 0;
-  for (const char* records : {"passes/passes.td", "codegen/plan/passes.td"}) {
+  for (const char* records : {"passes/passes.td", "passes/plan_passes.td", "codegen/plan/passes.td"}) {
     const SourceFile* const file = FindSource(records);
     ASSERT_NE(file, nullptr) << records;
     const std::string text = file->Text();
@@ -102,8 +103,10 @@ TEST(FilesPerChangeTest, APassTouchesFourFiles) {
       std::string source = (*it)[2], macro = pass;
       std::ranges::replace(source, '-', '_');
       std::ranges::transform(macro, macro.begin(), [](unsigned char c) { return std::toupper(c); });
+      // plan-fragments runs these itself, on the bodies of loops; one of them has an older name too.
+      static const std::set<std::string> kRunOnFragments = {"OrderCalls", "UpdateInPlace", "PlanMemory"};
       EXPECT_THAT(FilesWith({"create" + pass, "GEN_PASS_DEF_" + macro, source + ".cc"}),
-                  SizeIs(pass == "OrderCalls" ? 4 : 3))
+                  SizeIs(3 + kRunOnFragments.count(pass) + (pass == "OrderCalls" ? 1 : 0)))
           << "beside the record of " << pass << ": see docs/architecture.md";
       ++passes;
     }

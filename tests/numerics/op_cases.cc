@@ -14,7 +14,7 @@ using reference::Value;
 std::vector<OpCase> AllOpCases() {
   std::vector<OpCase> all;
   for (auto family : {PointwiseCases, ShapeCases, ReduceCases, LinearCases, RandomCases, CompositeCases,
-                      AttentionCases, PlacementCases, CustomCases}) {
+                      AttentionCases, PlacementCases, ControlCases, CustomCases}) {
     std::vector<OpCase> cases = family();
     all.insert(all.end(), cases.begin(), cases.end());
   }

@@ -53,6 +53,7 @@ std::vector<OpCase> RandomCases();
 std::vector<OpCase> CompositeCases();
 std::vector<OpCase> AttentionCases();
 std::vector<OpCase> PlacementCases();
+std::vector<OpCase> ControlCases();
 std::vector<OpCase> CustomCases();
 
 std::vector<std::string> DTypesOf(const OpCase& c);

@@ -25,6 +25,7 @@ const OpTable& Table() {
     AddCompositeOps(*t);
     AddPlacementOps(*t);
     AddCollectiveOps(*t);
+    AddControlOps(*t);
     AddCustomOps(*t);
     return t;
   }();

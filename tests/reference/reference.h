@@ -73,6 +73,7 @@ void AddRandomOps(OpTable& table);
 void AddCompositeOps(OpTable& table);
 void AddAttentionOps(OpTable& table);
 void AddCollectiveOps(OpTable& table);
+void AddControlOps(OpTable& table);
 void AddCustomOps(OpTable& table);
 
 }  // namespace sinter::reference

@@ -289,8 +289,9 @@ uint32_t TestFunction::Parameter(DType dtype, const std::vector<int64_t>& shape,
   return Buffer(fb::Space::Parameter, static_cast<uint32_t>(table_->parameters.size() - 1), 0, dtype, shape);
 }
 
-fb::StepT& TestFunction::Loop(uint32_t fragment, int64_t trips, const std::vector<fb::LoopArgumentT>& arguments,
-                              std::vector<uint32_t> inputs, std::vector<uint32_t> outputs) {
+fb::StepT& TestFunction::Loop(uint32_t fragment, int64_t trips,
+                              const std::vector<fb::LoopArgumentT>& arguments, std::vector<uint32_t> inputs,
+                              std::vector<uint32_t> outputs) {
   fb::LoopStepT body;
   body.fragment = fragment;
   body.trips = trips;

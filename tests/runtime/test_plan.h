@@ -67,7 +67,7 @@ uint64_t BytesOf(DType dtype, const std::vector<int64_t>& shape);
 class TestFunction {
  public:
   TestFunction(TestPlan& plan, const std::string& name) : TestFunction(plan, plan.table.functions, name) {}
-  // Of the plan's fragments, instead of its functions:
+  // Adds to a list such as the plan's fragments:
   //   TestFunction body(plan, plan.table.fragments, "body");
   TestFunction(TestPlan& plan, std::vector<std::unique_ptr<fb::FunctionT>>& list, const std::string& name);
 

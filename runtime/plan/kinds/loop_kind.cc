@@ -39,8 +39,8 @@ absl::Status CheckAlignment(const StepToVerify& o, const fb::LoopStep& s, const 
     const fb::LoopArgument& argument = *s.arguments()->Get(buffer.index());
     const auto element = static_cast<uint64_t>(SizeOf(static_cast<DType>(buffer.type()->dtype())));
     const size_t inputs = o.inputs.size();
-    const fb::Buffer& operand = argument.operand() < inputs ? *o.inputs[argument.operand()]
-                                                            : *o.outputs[argument.operand() - inputs];
+    const fb::Buffer& operand =
+        argument.operand() < inputs ? *o.inputs[argument.operand()] : *o.outputs[argument.operand() - inputs];
     const uint64_t stride = argument.stride() < 0 ? -static_cast<uint64_t>(argument.stride())
                                                   : static_cast<uint64_t>(argument.stride());
     if (operand.offset() % element == 0 && argument.first() % element == 0 && stride % element == 0) continue;
@@ -60,7 +60,8 @@ absl::Status VerifyLoop(const StepToVerify& o) {
   // Fragments up to the loop's own, if it is in one, are verified.
   for (uint32_t i = 0; i <= s.fragment(); ++i) {
     if (o.plan.fragments()->Get(i) == &o.function)
-      return BadPlan("it is in fragment ", i, " and runs fragment ", s.fragment(), ", which does not come before");
+      return BadPlan("it is in fragment ", i, " and runs fragment ", s.fragment(),
+                     ", which does not come before");
   }
   const fb::Function& fragment = *o.plan.fragments()->Get(s.fragment());
   if (SizeOrZero(fragment.steps()) > 0 && fragment.steps()->Get(0)->device() != o.step.device()) {

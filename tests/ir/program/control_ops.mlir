@@ -39,7 +39,7 @@ func.func @outlined(%h: tensor<2xf32>, %x: tensor<4x2xf32>) -> (tensor<2xf32>, t
   return %s#0, %s#1 : tensor<2xf32>, tensor<4x2xf32>
 }
 
-// What nothing reads goes: a slice, an invariant, a stack and what computes it.
+// A slice, an invariant and a stack that nothing reads go, with what computes them.
 // CANONICAL-LABEL: func.func @unread
 // CANONICAL: sinter.scan 4 carry(%{{.*}} : tensor<2xf32>) -> (tensor<2xf32>) {
 // CANONICAL-NEXT: ^bb0(%{{.*}}: tensor<i64>, %[[H:.*]]: tensor<2xf32>):

@@ -17,8 +17,9 @@ fb::LoopArgumentT At(uint32_t operand, uint64_t first = 0, int64_t stride = 0) {
   return argument;
 }
 
-// "body" adds a slice to a carry, by way of its arena, and stacks the sum. "rows" runs "body" over the rows of a
-// block. "sum" runs "body" from the last slice of x to the first, "blocks" runs "rows" over the blocks of x.
+// "body" adds a slice to a carry, by way of its arena, and stacks the sum. "rows" runs "body" over the rows
+// of a block. "sum" runs "body" from the last slice of x to the first, "blocks" runs "rows" over the blocks
+// of x.
 TestPlan LoopPlan() {
   TestPlan plan;
   plan.UseTestKernels();

@@ -6,8 +6,8 @@
 // The steps of the fragment are made once, whatever the number of trips. Before each trip, Run points them to
 // that trip's slices. A device that captures work records every trip, so no host takes part in a replay. Run
 // allocates nothing.
-#ifndef SINTER_RUNTIME_EXECUTE_LOOP_STEP_H_
-#define SINTER_RUNTIME_EXECUTE_LOOP_STEP_H_
+#ifndef SINTER_RUNTIME_DEVICE_LOOP_STEP_H_
+#define SINTER_RUNTIME_DEVICE_LOOP_STEP_H_
 
 #include <memory>
 
@@ -15,13 +15,13 @@
 #include "sinter/runtime/device/device_runtime.h"
 #include "sinter/runtime/device/step.h"
 
-namespace sinter::internal_session {
+namespace sinter {
 
-// Makes the loop `step` of a verified plan on its device. Errors are those of DeviceRuntime::MakeStep, with the
-// fragment and the step in it.
+// Makes the loop `step` of a verified plan on its device. Errors are those of DeviceRuntime::MakeStep, with
+// the fragment and the step in it.
 absl::StatusOr<std::unique_ptr<Step>> MakeLoopStep(const fb::Plan& plan, const fb::Step& step,
                                                    DeviceRuntime& runtime);
 
-}  // namespace sinter::internal_session
+}  // namespace sinter
 
-#endif  // SINTER_RUNTIME_EXECUTE_LOOP_STEP_H_
+#endif  // SINTER_RUNTIME_DEVICE_LOOP_STEP_H_

@@ -1,4 +1,4 @@
-#include "sinter/runtime/execute/loop_step.h"
+#include "sinter/runtime/device/loop_step.h"
 
 #include <algorithm>
 #include <string>
@@ -11,7 +11,7 @@
 #include "sinter/runtime/plan/plan_vectors.h"
 #include "sinter/runtime/plan/plan_verifier.h"
 
-namespace sinter::internal_session {
+namespace sinter {
 namespace {
 
 class LoopStep : public Step {
@@ -65,7 +65,7 @@ class LoopStep : public Step {
     const fb::Step* table;
     size_t first_slot;
   };
-  // What a slot points to: bytes of the arena or of a parameter.
+  // The target of a slot: bytes of the arena or of a parameter.
   struct Place {
     size_t slot;
     uint32_t parameter;
@@ -92,11 +92,12 @@ class LoopStep : public Step {
     std::byte* const arena = static_cast<std::byte*>(args.workspace);
     for (size_t i = 0; i < steps_.size(); ++i) {
       const Inner& inner = steps_[i];
-      const absl::Status status = inner.step->Run(
-          {.buffers = slots_.data() + inner.first_slot,
-           .workspace = inner.table->workspace_bytes() == 0 ? nullptr : arena + inner.table->workspace_offset(),
-           .scratch = args.scratch,
-           .library_workspace = args.library_workspace});
+      const absl::Status status = inner.step->Run({.buffers = slots_.data() + inner.first_slot,
+                                                   .workspace = inner.table->workspace_bytes() == 0
+                                                                    ? nullptr
+                                                                    : arena + inner.table->workspace_offset(),
+                                                   .scratch = args.scratch,
+                                                   .library_workspace = args.library_workspace});
       if (!status.ok()) return AtTrip(trip, AtStep(i, status));
     }
     return absl::OkStatus();
@@ -131,4 +132,4 @@ absl::StatusOr<std::unique_ptr<Step>> MakeLoopStep(const fb::Plan& plan, const f
   return loop;
 }
 
-}  // namespace sinter::internal_session
+}  // namespace sinter

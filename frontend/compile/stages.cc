@@ -1,0 +1,298 @@
+#include "sinter/frontend/compile/stages.h"
+
+#include <limits>
+#include <utility>
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+#include "sinter/codegen/plan/passes.h"
+#include "sinter/frontend/compile/program_mesh.h"
+#include "sinter/passes/passes.h"
+#include "sinter/runtime/execute/index_checks.h"
+#include "sinter/runtime/plan/gpu_limits.h"
+
+namespace sinter {
+
+namespace {
+
+using mlir::func::FuncOp;
+using Manager = mlir::OpPassManager;
+using plan_ir::FunctionOp;
+
+// The caches of the devices limit it further.
+constexpr int64_t kMostSideBySideBytes = std::numeric_limits<int64_t>::max();
+
+std::string LayoutName(Layout layout) {
+  switch (layout) {
+    case Layout::kNchw:
+      return "nchw";
+    case Layout::kNhwc:
+      return "nhwc";
+    case Layout::kNchw16n:
+      return "nchw16n";
+    case Layout::kAuto:
+      break;
+  }
+  return "auto";
+}
+
+// The device of rank 0 that ops run on which the program does not place.
+Device FirstDevice(const CompileOptions& o) {
+  return o.mesh.devices.empty() ? o.device : o.mesh.devices.front();
+}
+
+// Solves for the device of each op: for the user's program, and again for its gradients. Other passes keep
+// the devices. Ops of a program that all ranks run are placed for rank 0.
+void Place(Manager& m, const CompileOptions& o) {
+  m.addPass(createPropagatePlacement({.device = FirstDevice(o).ToString(),
+                                      .copies = o.copies == Copies::kAutomatic ? "automatic" : "explicit"}));
+}
+
+void Simplify(Manager& m, const CompileOptions&) {
+  m.addNestedPass<FuncOp>(mlir::createCanonicalizerPass());
+  m.addNestedPass<FuncOp>(mlir::createCSEPass());
+}
+
+void GroupBatchNorm(Manager& m, const CompileOptions& o) {
+  const int64_t groups = GroupsOfBatchNorm(o);
+  if (groups > 1) m.addNestedPass<FuncOp>(createGroupBatchNorm({.groups = groups}));
+}
+
+void Differentiate(Manager& m, const CompileOptions& o) {
+  m.addNestedPass<FuncOp>(createDifferentiate());
+  // The gradients of user kernels have been copied to their uses by now.
+  m.addPass(mlir::createSymbolDCEPass());
+  Place(m, o);
+}
+
+void Decompose(Manager& m, const CompileOptions& o) {
+  m.addNestedPass<FuncOp>(createDecompose({.device = FirstDevice(o).ToString(), .report = o.report}));
+}
+
+void Fold(Manager& m, const CompileOptions&) {
+  m.addNestedPass<FuncOp>(mlir::createCanonicalizerPass());
+  m.addNestedPass<FuncOp>(createFoldConstants());
+  m.addNestedPass<FuncOp>(mlir::createCSEPass());
+}
+
+void SplitLoops(Manager& m, const CompileOptions& o) {
+  m.addNestedPass<FuncOp>(createSplitLoops());
+  Simplify(m, o);
+}
+
+void NarrowLoops(Manager& m, const CompileOptions& o) {
+  m.addNestedPass<FuncOp>(createNarrowLoops());
+  Simplify(m, o);
+}
+
+void CutVariables(Manager& m, const CompileOptions& o) {
+  for (const parallel::Tactic& tactic : o.parallel) {
+    if (const auto* tensor = std::get_if<parallel::Tensor>(&tactic)) {
+      m.addPass(createCutVariables({.axis = tensor->axis, .dims = tensor->dims, .report = o.report}));
+    }
+    if (const auto* zero = std::get_if<parallel::Zero>(&tactic)) {
+      m.addPass(createCutVariables(
+          {.axis = zero->axis, .level = zero->level, .leastBytes = zero->least_bytes, .report = o.report}));
+    }
+  }
+  for (const std::string& axis : BatchTactic(o).axes) {
+    m.addPass(createCutVariables({.axis = axis, .terms = true}));
+  }
+}
+
+void Shard(Manager& m, const CompileOptions& o) {
+  const parallel::Data data = BatchTactic(o);
+  std::vector<std::string> rows;
+  for (const parallel::Tactic& tactic : o.parallel) {
+    const auto* tensor = std::get_if<parallel::Tensor>(&tactic);
+    if (tensor && tensor->rows) rows.push_back(tensor->axis);
+  }
+  m.addPass(createShard({.axes = data.axes,
+                         .whole = data.whole_inputs,
+                         .even = data.even,
+                         .rows = rows,
+                         .strict = o.reshards == Reshards::kExplicit,
+                         .report = o.report}));
+}
+
+void Localise(Manager& m, const CompileOptions& o) {
+  m.addPass(createLocalise({.bucketBytes = BatchTactic(o).bucket_bytes,
+                            .copiedSumBytes = o.copied_sum_bytes,
+                            .report = o.report}));
+}
+
+void DropUnitDims(Manager& m, const CompileOptions& o) {
+  if (o.mesh.axes.empty()) return;
+  if (GroupsOfBatchNorm(o) > 1) m.addNestedPass<FuncOp>(createDropUnitDims());
+  Simplify(m, o);
+}
+
+void OutlineLoops(Manager& m, const CompileOptions& o) {
+  m.addPass(createOutlineLoops());
+  Simplify(m, o);
+}
+
+void AssignLayouts(Manager& m, const CompileOptions& o) {
+  m.addNestedPass<FuncOp>(createAssignLayouts({.layout = LayoutName(o.image_layout)}));
+}
+
+// True if images may be in layout nhwc, which convolutions of GPUs have rewrites for.
+bool AllowsNhwc(const CompileOptions& o) {
+  return o.image_layout == Layout::kAuto || o.image_layout == Layout::kNhwc;
+}
+
+void GatherPixels(Manager& m, const CompileOptions& o) {
+  if (AllowsNhwc(o)) m.addNestedPass<FuncOp>(createGatherPixels());
+}
+
+void PadChannels(Manager& m, const CompileOptions& o) {
+  if (AllowsNhwc(o)) m.addNestedPass<FuncOp>(createPadChannels());
+  Simplify(m, o);
+}
+
+void MoveReshapes(Manager& m, const CompileOptions& o) {
+  if (o.fuse) m.addNestedPass<FuncOp>(createMoveReshapes());
+  m.addNestedPass<FuncOp>(mlir::createCSEPass());
+}
+
+void Fuse(Manager& m, const CompileOptions& o) {
+  m.addNestedPass<FuncOp>(createFuse(
+      {.enable = o.fuse, .most_buffers = static_cast<int64_t>(kMaxGpuKernelBuffers), .report = o.report}));
+}
+
+void ChunkRows(Manager& m, const CompileOptions& o) {
+  if (o.row_chunk_bytes <= 0) return;
+  m.addNestedPass<FuncOp>(createChunkRows({.bytes = o.row_chunk_bytes, .report = o.report}));
+  Simplify(m, o);
+}
+
+// The compiler's stages on tensors, then those on the plan, in order. Each stage is named after its pass, and
+// every pass is a stage, so that no rewrite is hidden. A stage's IR can be dumped under its name.
+std::vector<Stage> TensorStages() {
+  using Options = CompileOptions;
+  return {
+      // Runs first, while every op is still one that the user wrote.
+      {"propagate-placement", Place},
+      {"simplify", Simplify},
+      {"fold-transposes",
+       [](Manager& m, const Options&) { m.addNestedPass<FuncOp>(createFoldTransposes()); }},
+      {"check-indices",
+       [](Manager& m, const Options& o) {
+         if (o.check_indices) m.addPass(createCheckIndices({.prefix = std::string(kIndexCheckPrefix)}));
+       }},
+      {"precision-policy",
+       [](Manager& m, const Options& o) {
+         m.addNestedPass<FuncOp>(createPrecisionPolicy({.report = o.report}));
+       },
+       &CompileReport::casts},
+      {"group-batch-norm", GroupBatchNorm},
+      {"differentiate", Differentiate},
+      {"decompose", Decompose, &CompileReport::fusion},
+      {"concat-along-first",
+       [](Manager& m, const Options&) { m.addNestedPass<FuncOp>(createConcatAlongFirst()); }},
+      {"drop-unread-stats",
+       [](Manager& m, const Options&) { m.addNestedPass<FuncOp>(createDropUnreadStats()); }},
+      {"fold-constants", Fold},
+      {"split-loops", SplitLoops},
+      {"narrow-loops", NarrowLoops},
+      {"cut-variables", CutVariables, &CompileReport::copies, /*explains_ranks=*/true},
+      {"shard", Shard, &CompileReport::copies, /*explains_ranks=*/true},
+      {"localise", Localise, &CompileReport::copies, /*explains_ranks=*/true},
+      {"drop-unit-dims", DropUnitDims},
+      {"outline-loops", OutlineLoops},
+      {"assign-layouts", AssignLayouts},
+      {"gather-pixels", GatherPixels},
+      {"pad-channels", PadChannels},
+      {"chunk-rows", ChunkRows, &CompileReport::memory},
+      {"fuse-gelu-gradient",
+       [](Manager& m, const Options& o) {
+         if (o.fuse_epilogues) m.addNestedPass<FuncOp>(createFuseGeluGradient());
+       }},
+      {"fuse-epilogue",
+       [](Manager& m, const Options& o) {
+         if (o.fuse_epilogues) m.addNestedPass<FuncOp>(createFuseEpilogue({.report = o.report}));
+       },
+       &CompileReport::fusion},
+      {"fuse-scatter-add",
+       [](Manager& m, const Options& o) {
+         if (o.fuse_epilogues) m.addNestedPass<FuncOp>(createFuseScatterAdd());
+       }},
+      {"fuse-update",
+       [](Manager& m, const Options& o) {
+         if (o.fuse_epilogues) m.addNestedPass<FuncOp>(createFuseUpdate());
+       }},
+      {"keep-casts",
+       [](Manager& m, const Options& o) {
+         if (o.keep_casts && o.memory_limit == 0) m.addPass(createKeepCasts({.report = o.report}));
+       },
+       &CompileReport::casts},
+      {"move-reshapes", MoveReshapes},
+      {"place-constants", [](Manager& m, const Options&) { m.addPass(createPlaceConstants()); }},
+      {"spread-pool-gradients",
+       [](Manager& m, const Options& o) {
+         if (o.fuse) m.addNestedPass<FuncOp>(createSpreadPoolGradients());
+       }},
+      {"fuse", Fuse, &CompileReport::fusion},
+  };
+}
+
+std::vector<Stage> PlanStages() {
+  using Options = CompileOptions;
+  return {
+      {"lower-to-plan",
+       [](Manager& m, const Options& o) { m.addPass(createLowerToPlan({.report = o.report})); },
+       &CompileReport::copies},
+      {"chunk-exchanges",
+       [](Manager& m, const Options& o) {
+         if (o.mesh.axes.empty()) return;
+         // A value that is computed in parts cannot be recomputed.
+         const int64_t parts = o.exchange_parts == 0 && o.memory_limit > 0 ? 1 : o.exchange_parts;
+         m.addPass(createChunkExchanges({.parts = parts, .report = o.report}));
+       },
+       &CompileReport::copies},
+      {"select-kernels",
+       [](Manager& m, const Options& o) {
+         m.addNestedPass<FunctionOp>(codegen::createSelectKernels({.report = o.report}));
+       },
+       &CompileReport::kernels},
+      {"plan-fragments",
+       [](Manager& m, const Options& o) {
+         m.addPass(
+             createPlanFragments({.reuse = o.reuse_memory, .in_place = o.in_place, .report = o.report}));
+       },
+       &CompileReport::memory},
+      {"order-calls", [](Manager& m, const Options&) { m.addNestedPass<FunctionOp>(createOrderCalls()); }},
+      {"update-in-place",
+       [](Manager& m, const Options& o) {
+         m.addNestedPass<FunctionOp>(createUpdateInPlace({.enable = o.in_place, .report = o.report}));
+       },
+       &CompileReport::memory},
+      {"rematerialise",
+       [](Manager& m, const Options& o) {
+         if (o.memory_limit == 0) return;
+         m.addPass(
+             createRematerialise({.limit = o.memory_limit, .in_place = o.in_place, .report = o.report}));
+       },
+       &CompileReport::memory},
+      {"plan-memory",
+       [](Manager& m, const Options& o) {
+         m.addNestedPass<FunctionOp>(
+             createPlanMemory({.reuse = o.reuse_memory,
+                               .in_place = o.in_place,
+                               .side_by_side_bytes = o.memory_limit == 0 ? kMostSideBySideBytes : 0,
+                               .report = o.report}));
+       },
+       &CompileReport::memory},
+      {"verify-plan", [](Manager& m, const Options&) { m.addNestedPass<FunctionOp>(createVerifyPlan()); }},
+  };
+}
+
+}  // namespace
+
+std::vector<Stage> Pipeline() {
+  std::vector<Stage> stages = TensorStages();
+  for (Stage& stage : PlanStages()) stages.push_back(std::move(stage));
+  return stages;
+}
+
+}  // namespace sinter
