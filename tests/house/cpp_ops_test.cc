@@ -1,4 +1,4 @@
-// Checks that docs/cpp-ops.md mentions every public function, layer, rule and hook that a model is built from.
+// Checks that docs/cpp-ops.md mentions every public function, layer, rule and hook of the front end.
 #include <map>
 #include <regex>
 #include <set>
@@ -55,7 +55,8 @@ std::vector<std::string> NamesIn(const std::vector<std::string>& lines) {
   return names;
 }
 
-// Returns the words of the document that name Sinter's functions: those of a table's first column and of text.
+// Returns the words of the document that may name Sinter's functions: those of a table's first column and of
+// text.
 std::set<std::string> NamesInDocument() {
   static const std::regex kName(R"((?:\w+::)*\w+)");
   std::set<std::string> names;
