@@ -40,10 +40,10 @@ struct Steps {
 struct ScanOptions {
   // Runs from the last slice to the first. Stacks stay in the order of the slices.
   bool reverse = false;
-  // Into so many equal parts the trips are cut, for a gradient that takes less memory: it keeps the carries
-  // at the starts of the parts alone, and computes each part again when it comes to it. With S parts of T
-  // trips it keeps S carries and what T / S trips need, for the time of about one more forward pass; least
-  // at about sqrt(T).
+  // The number of equal parts into which the trips are cut. The gradient then keeps only the carries at the
+  // starts of the parts, and computes each part again when it comes to it. With S parts of T trips it keeps
+  // S carries and what T / S trips need, which is least at an S of about sqrt(T). This takes the time of
+  // about one more forward pass.
   int64_t segments = 1;
 };
 

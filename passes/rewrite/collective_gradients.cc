@@ -57,12 +57,12 @@ llvm::SmallVector<Operation*> MembersOf(Operation* op) {
 
 std::string WhyNoGradient(Operation* member) {
   if (!llvm::isa<ir::CollectiveGradientInterface>(member)) {
-    return "has no gradient; expected a copy, or use stop_gradient if that is intended";
+    return "has no gradient; expected a copy, or use StopGradient if that is intended";
   }
   std::optional<ReduceKind> combine = CombineOf(member);
   if (combine && *combine != ReduceKind::sum && *combine != ReduceKind::mean) {
     return "combines by " + ir::stringifyReduceKind(*combine).str() +
-           " and has no gradient; expected sum or mean, or use stop_gradient if that is intended";
+           " and has no gradient; expected sum or mean, or use StopGradient if that is intended";
   }
   if (MembersOf(member).size() != ir::Collective::Of(member)->group.size()) {
     return "has no gradient, because its members do not lie next to each other";

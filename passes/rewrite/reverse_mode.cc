@@ -125,7 +125,7 @@ mlir::LogicalResult ReverseMode::checkDifferentiable(Operation* op) {
     return refuse(
         op->emitOpError() << "\"" << kernel.getKernelName()
                           << "\" has no gradient; give the kernel one, ElementwiseOptions::gradient, or use "
-                             "stop_gradient if that is intended");
+                             "StopGradient if that is intended");
   }
   if (ir::Collective::Of(op)) {
     std::string why = WhyNoGradient(op);
@@ -133,7 +133,7 @@ mlir::LogicalResult ReverseMode::checkDifferentiable(Operation* op) {
   }
   // The ops of a loop are checked when its gradient is built.
   if (llvm::isa<ir::DifferentiableInterface, ir::ScanOp>(op)) return mlir::success();
-  return refuse(op->emitOpError("has no gradient; use stop_gradient if that is intended"));
+  return refuse(op->emitOpError("has no gradient; use StopGradient if that is intended"));
 }
 
 mlir::LogicalResult ReverseMode::refuse(mlir::InFlightDiagnostic error) {

@@ -252,5 +252,18 @@ INSTANTIATE_TEST_SUITE_P(
         In("StdInt", [](Builder& b) { Std(X(b, {2}, I32)); }, {"Std: Var(i32[2]) takes floats"})),
     ErrorCaseName);
 
+TEST(StdTest, HasNoGradientWhereAllElementsAreEqual) {
+  Graph graph("equal");
+  graph.Function("f", Mode::kEval, [&](Builder& b) {
+    Tensor x = b.Input("x", F32, {2, 2});
+    b.Output("std", Std(x, {1}));
+    b.Output("g", Gradients(Sum(Std(x, {1})), {x})[0]);
+  });
+  Session session = MustStart(graph);
+  const HostTensor x = *HostTensor::FromVector<float>({2, 2}, {3, 3, 1, 5});
+  EXPECT_EQ(Floats(session, "f", {{"x", x}}, "std"), (std::vector<float>{0, 2}));
+  EXPECT_EQ(Floats(session, "f", {{"x", x}}, "g"), (std::vector<float>{0, 0, -0.5, 0.5}));
+}
+
 }  // namespace
 }  // namespace sinter

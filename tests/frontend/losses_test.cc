@@ -371,5 +371,18 @@ INSTANTIATE_TEST_SUITE_P(
         In("InfoNceTemperature", [](Builder& b) { InfoNceLoss(X(b), X(b), 0); }, {"a temperature"})),
     ErrorCaseName);
 
+// At 0 and 1 a logarithm is infinite; the gradient there is finite.
+TEST_F(LossesTest, BceLossHasAFiniteGradientAtCertainty) {
+  Graph graph("certain");
+  graph.Function("f", Mode::kEval, [&](Builder& b) {
+    Tensor p = b.Input("p", F32, {4}), t = b.Input("t", F32, {4});
+    b.Output("g", Gradients(BceLoss(p, t, Reduction::kSum), {p})[0]);
+  });
+  Session session = MustStart(graph, {.device = TestDevice()});
+  const HostTensor p = *HostTensor::FromVector<float>({4}, {0, 0, 0.5, 1});
+  const HostTensor t = *HostTensor::FromVector<float>({4}, {0, 1, 1, 1});
+  EXPECT_EQ(Floats(session, "f", {{"p", p}, {"t", t}}, "g"), (std::vector<float>{1, 0, -2, -1}));
+}
+
 }  // namespace
 }  // namespace sinter

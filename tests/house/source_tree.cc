@@ -29,6 +29,13 @@ bool IsSource(const fs::path& path) {
   return kKinds.count(path.extension().string()) != 0 || path.filename() == "CMakeLists.txt";
 }
 
+std::vector<std::string> ReadLines(const fs::path& path) {
+  std::vector<std::string> lines;
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
 std::vector<SourceFile> Read() {
   std::vector<SourceFile> files;
   const fs::path root = SINTER_SOURCE_DIR;
@@ -40,8 +47,7 @@ std::vector<SourceFile> Read() {
     }
     if (!it->is_regular_file() || !IsSource(it->path())) continue;
     SourceFile file{fs::relative(it->path(), root).string(), {}};
-    std::ifstream in(it->path());
-    for (std::string line; std::getline(in, line);) file.lines.push_back(line);
+    file.lines = ReadLines(it->path());
     files.push_back(std::move(file));
   }
   std::sort(files.begin(), files.end(),
@@ -61,6 +67,10 @@ const SourceFile* FindSource(const std::string& path) {
     if (file.path == path) return &file;
   }
   return nullptr;
+}
+
+std::vector<std::string> ReadDocument(const std::string& path) {
+  return ReadLines(fs::path(SINTER_SOURCE_DIR) / path);
 }
 
 }  // namespace sinter::house

@@ -24,6 +24,8 @@ struct SourceFile {
 const std::vector<SourceFile>& SourceTree();
 // Null if there is no such file.
 const SourceFile* FindSource(const std::string& path);
+// Returns the lines of a document, such as "docs/ops.md"; none if there is no such file.
+std::vector<std::string> ReadDocument(const std::string& path);
 
 }  // namespace sinter::house
 
