@@ -1,5 +1,6 @@
-// A recurrent cell over four positions: a training step, whose gradient runs back over them, and a prediction that
-// stacks its states.
+// The program of the golden plan recurrent.plan: a recurrent cell over four positions. A training step, whose gradient
+// runs back over them, and a prediction that stacks its states. It documents the plan; never compile the plan again
+// from it.
 module @recurrent {
   sinter.variable @w : tensor<3x3xf32> = uniform(-0.5, 0.5) seed 1 trainable
   func.func @train(%x: tensor<4x2x3xf32> {sinter.input = "x"}, %w: tensor<3x3xf32> {sinter.variable = @w})
