@@ -223,12 +223,16 @@ TEST_F(LoopsTest, TrainingStepsInOneRunAreThoseOfAsManyRuns) {
   Session one = MustStart(Training(1), {.device = TestDevice()}),
           five = MustStart(Training(5), {.device = TestDevice()});
   const HostTensor x = RandomFloats({8, 3}, 7), y = RandomFloats({8, 1}, 8);
+  // A GPU's kernels are other ones in a loop, and may round differently.
+  const float allowed = TestDevice().is_gpu() ? 1e-5F : 0;
   for (int round = 0; round < 3; ++round) {
     std::vector<float> expected;
     for (int i = 0; i < 5; ++i) expected = Floats(one, "train", {{"x", x}, {"y", y}}, "w");
-    EXPECT_EQ(Floats(five, "train", {{"x", x}, {"y", y}}, "w"), expected);
-    EXPECT_EQ(VariableFloats(five, "w"), expected);
-    EXPECT_EQ(VariableFloats(five, "adam/m/w"), VariableFloats(one, "adam/m/w"));
+    const std::vector<float> looped = Floats(five, "train", {{"x", x}, {"y", y}}, "w");
+    EXPECT_THAT(looped, Pointwise(FloatNear(allowed), expected));
+    EXPECT_EQ(VariableFloats(five, "w"), looped);
+    EXPECT_THAT(VariableFloats(five, "adam/m/w"),
+                Pointwise(FloatNear(allowed), VariableFloats(one, "adam/m/w")));
   }
 }
 

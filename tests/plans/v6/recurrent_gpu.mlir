@@ -1,5 +1,5 @@
-// The program of the golden plan recurrent_gpu.plan, compiled for a GPU, with kernels that NVRTC made for sm_90. It
-// documents the plan; never compile the plan again from it. The outputs are those of the same program on a CPU.
+// The program of the golden plan recurrent_gpu.plan, compiled for a GPU, with kernels that NVRTC made for sm_80, sm_90 and
+// sm_100. It documents the plan; never compile the plan again from it. The outputs are those of the same program on a CPU.
 module @recurrent_gpu {
   sinter.variable @w : tensor<3x3xf32> = uniform(-0.5, 0.5) seed 1 trainable {sinter.device = #sinter.device<gpu, 0>}
   func.func @train(%x: tensor<4x2x3xf32> {sinter.input = "x", sinter.device = #sinter.device<gpu, 0>}, %w: tensor<3x3xf32> {sinter.variable = @w, sinter.device = #sinter.device<gpu, 0>})
