@@ -176,8 +176,6 @@ mlir::ParseResult ScanOp::parse(mlir::OpAsmParser& parser, mlir::OperationState&
   return mlir::success();
 }
 
-FactorRule ScanOp::getFactorRule() { return WholeFactors(*this); }
-
 // loop
 // -----------------------------------------------------------------------------------------------------------
 

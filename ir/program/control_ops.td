@@ -15,7 +15,8 @@ defvar Sinter_LoopOperands = (ins I64Attr:$trips, UnitAttr:$reverse, Variadic<Si
 
 def ScanOp : Sinter_Op<"scan", [Pure, IsolatedFromAbove, AttrSizedOperandSegments,
                                 SingleBlockImplicitTerminator<"YieldOp">,
-                                DeclareOpInterfaceMethods<ShardableInterface>]> {
+                                DeclareOpInterfaceMethods<ShardableInterface>,
+                                DeclareOpInterfaceMethods<LocalFormInterface>]> {
   let summary = "Runs its region `trips` times; each trip gets what the trip before yields";
   let description = [{
     The region's arguments are the number of the trip, tensor<i64>, then the carries, slices and invariants of the trip. It
