@@ -50,7 +50,7 @@ def FoldTransposes : Pass<"sinter-fold-transposes", "::mlir::func::FuncOp"> {
 def CheckIndices : Pass<"sinter-check-indices", "::mlir::ModuleOp"> {
   let summary = "Keep the lowest and the highest index of every op that takes indices";
   let description = [{
-    Adds a variable i64[3] for every `gather`, `take_along`, `scatter_add`, `one_hot` and `softmax_cross_entropy` of a
+    Adds a variable i64[3] for every `gather`, `take_along`, `scatter_add`, `scatter`, `one_hot` and `softmax_cross_entropy` of a
     runnable function, at the op's location. It holds the lowest index, the highest index, and the number of valid indices.
     The function assigns it in every run; the caller compares the values. In a loop it is of all trips. Ignored labels count as 0. An op without indices
     gets no variable. Names are `prefix`, the function and a number: "index_check/train/0".

@@ -31,14 +31,35 @@ absl::StatusOr<LibraryStep> LowerCumsum(mlir::Operation* op, FlatBufferBuilder& 
                  TypeOf(cumsum.getX()).getNumElements(), builder);
 }
 
+// The parameters of both scatters.
+template <typename Op>
+llvm::SmallVector<int64_t> ScatterParameters(Op op) {
+  const ir::SizesAround around(op.getX(), op.getDim());
+  const int64_t size = TypeOf(op.getX()).getDimSize(op.getDim());
+  return {DTypeNumber(op.getX()), DTypeNumber(op.getIndices()),
+          around.outer,           size,
+          around.inner,           TypeOf(op.getIndices()).getNumElements()};
+}
+
 absl::StatusOr<LibraryStep> LowerScatterAdd(mlir::Operation* op, FlatBufferBuilder& builder) {
   auto scatter = llvm::cast<ir::ScatterAddOp>(op);
-  const ir::SizesAround around(scatter.getX(), scatter.getDim());
-  int64_t size = TypeOf(scatter.getX()).getDimSize(scatter.getDim());
-  return Catalog("scatter_add",
-                 {DTypeNumber(scatter.getX()), DTypeNumber(scatter.getIndices()), around.outer, size,
-                  around.inner, TypeOf(scatter.getIndices()).getNumElements()},
-                 TypeOf(scatter.getUpdates()).getNumElements(), builder);
+  return Catalog("scatter_add", ScatterParameters(scatter), TypeOf(scatter.getUpdates()).getNumElements(),
+                 builder);
+}
+
+absl::StatusOr<LibraryStep> LowerScatter(mlir::Operation* op, FlatBufferBuilder& builder) {
+  auto scatter = llvm::cast<ir::ScatterOp>(op);
+  llvm::SmallVector<int64_t> parameters = {static_cast<int64_t>(scatter.getKind())};
+  llvm::append_range(parameters, ScatterParameters(scatter));
+  return Catalog("scatter", parameters, TypeOf(scatter.getUpdates()).getNumElements(), builder);
+}
+
+absl::StatusOr<LibraryStep> LowerSort(mlir::Operation* op, FlatBufferBuilder& builder) {
+  auto sort = llvm::cast<ir::SortOp>(op);
+  const int64_t elements = TypeOf(sort.getX()).getNumElements(), size = TypeOf(sort.getX()).getShape().back();
+  return Catalog("sort",
+                 {DTypeNumber(sort.getX()), size == 0 ? 0 : elements / size, size, sort.getDescending()},
+                 elements, builder);
 }
 
 absl::StatusOr<LibraryStep> LowerTopK(mlir::Operation* op, FlatBufferBuilder& builder) {
@@ -62,6 +83,8 @@ absl::StatusOr<LibraryStep> LowerRandomPermutation(mlir::Operation* op, FlatBuff
 void PopulateCatalogLowerings(LibraryLowerings& lowerings) {
   lowerings.Add<ir::CumsumOp>(LowerCumsum);
   lowerings.Add<ir::ScatterAddOp>(LowerScatterAdd);
+  lowerings.Add<ir::ScatterOp>(LowerScatter);
+  lowerings.Add<ir::SortOp>(LowerSort);
   lowerings.Add<ir::RandomPermutationOp>(LowerRandomPermutation);
   lowerings.Add<ir::TopKOp>(LowerTopK);
 }

@@ -41,6 +41,7 @@ inline constexpr int64_t kMaxElements = int64_t{1} << 47;
 
 class FunctionBuilder;
 class Index;
+class Place;
 
 class Tensor {
  public:
@@ -67,6 +68,8 @@ class Tensor {
   // Part of the tensor, as x[0] or x[{Ellipsis, Range{1, -1}}] (frontend/ops/indexing.h).
   Tensor operator[](const Index& subscript) const;
   Tensor operator[](std::initializer_list<Index> subscripts) const;
+  // A part that a new tensor replaces, as x.At({0}).Set(row) (frontend/ops/scatter.h).
+  Place At(std::initializer_list<Index> subscripts) const;
 
   // For Sinter's own sources. Null if no call made the tensor, or if its graph has been destroyed.
   FunctionBuilder* function() const { return function_ ? *function_ : nullptr; }

@@ -1,6 +1,7 @@
 #include "sinter/frontend/nn/attention.h"
 
 #include "absl/strings/str_cat.h"
+#include "sinter/frontend/nn/kv_cache.h"
 
 namespace sinter::nn {
 
@@ -34,17 +35,20 @@ class MultiHeadAttentionLayer : public Layer {
                                         .dropout = ModeOf(x) == Mode::kTrain ? options_.dropout : 0};
     const int64_t batch = x.dim(0), time = x.dim(1), depth = width / heads_;
     const Tensor projected = (*qkv_)(x);
+    KvCaches* const caches = KvCaches::Around(x);
     Tensor mixed;
-    if (kv_heads_ == heads_ && !options_.rope) {
+    if (kv_heads_ == heads_ && !options_.rope && !caches) {
       mixed = Attention(Reshape(projected, {batch, time, 3, heads_, depth}), attention);
     } else {
       const Tensor all = Reshape(projected, {batch, time, heads_ + 2 * kv_heads_, depth});
       if (!all.ok()) return {};
       const std::vector<Tensor> parts = Split(all, {heads_, kv_heads_, kv_heads_}, 2);
-      const auto turned = [&](const Tensor& part) {
-        return options_.rope ? Rope(part, *options_.rope) : part;
-      };
-      mixed = Attention(turned(parts[0]), turned(parts[1]), parts[2], attention);
+      std::optional<RopeOptions> rope = options_.rope;
+      if (rope && caches) rope->first_position = FirstPosition(x);
+      const auto turned = [&](const Tensor& part) { return rope ? Rope(part, *rope) : part; };
+      const Tensor q = turned(parts[0]), k = turned(parts[1]);
+      mixed = caches ? caches->Attend(path(), q, k, parts[2], attention, Where::current())
+                     : Attention(q, k, parts[2], attention);
     }
     return (*out_)(Reshape(mixed, {batch, time, width}));
   }

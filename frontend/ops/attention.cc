@@ -100,13 +100,16 @@ Tensor ScoredAttention(const Tensor& q, const Tensor& k, const Tensor& v, const 
     return call.Fail("takes at least one position of k, one head and a width of 1");
   }
   const DType in = q.dtype() == DType::kF64 ? DType::kF64 : DType::kF32;
-  // [B, H, T, D], with keys and values repeated for the heads that share them.
+  // Heads that share keys and values are one product, of the queries of all of them.
   const int64_t group = q.dim(2) / k.dim(2);
-  const auto by_head = [&](const Tensor& x) {
-    return Transpose(x.dim(2) == q.dim(2) ? x : Repeat(x, group, 2), {0, 2, 1, 3});
+  const auto by_head = [](const Tensor& x) { return Transpose(x, {0, 2, 1, 3}); };
+  const auto shaped = [&](const Tensor& x, const Shape& as) { return group == 1 ? x : Reshape(x, as); };
+  const auto grouped = [&](const Tensor& x) {
+    return shaped(x, {x.dim(0), k.dim(2), group * q.dim(1), x.dim(3)});
   };
   const double scale = o.scale.value_or(1 / std::sqrt(static_cast<double>(q.dim(3))));
-  Tensor scores = Cast(MatMul(by_head(q), by_head(k), {.transpose_b = true, .math = o.math}), in) * scale;
+  Tensor scores = MatMul(grouped(by_head(q)), by_head(k), {.transpose_b = true, .math = o.math});
+  scores = Cast(shaped(scores, shape), in) * scale;
   if (o.bias) scores = scores + Cast(*o.bias, in);
   const std::optional<Tensor> seen = SeenKeys(o, q, k.dim(1));
   if (!scores.ok() || (seen && !seen->ok())) return {};
@@ -118,7 +121,8 @@ Tensor ScoredAttention(const Tensor& q, const Tensor& k, const Tensor& v, const 
   Tensor weights = Softmax(scores);
   if (seen) weights = Select(*seen, weights, 0.0);
   if (o.dropout > 0) weights = Dropout(weights, o.dropout);
-  return Transpose(MatMul(Cast(weights, q.dtype()), by_head(v), {.math = o.math}), {0, 2, 1, 3});
+  const Tensor mixed = MatMul(grouped(Cast(weights, q.dtype())), by_head(v), {.math = o.math});
+  return by_head(shaped(mixed, {q.dim(0), q.dim(2), q.dim(1), q.dim(3)}));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 //   Tensor column = x[{Ellipsis, NewAxis, 2}];        // [8, 1].
 //   Tensor rows = table[ids];                         // i32[2,5] ids of [50, 16]: [2, 5, 16].
 //   Tensor picked = scores[{b.Iota(I32, {8}), labels}];  // One element of each row: [8].
+//   Tensor near = x[Window{position, 3}];             // 3 rows from a start that is known when it runs.
 //
 // Subscripts stand for the dimensions in their order; missing ones at the end take all. An Ellipsis takes all
 // of those that the others leave. Index tensors are i32 or i64, broadcast together, and must stand for
@@ -14,6 +15,7 @@
 // of range is an error only with CompileOptions::check_indices; without it, it is clamped to the range.
 //
 // Everything else is checked when the graph is built. Where NumPy would shorten a range, it is an error.
+// scatter.h has the same subscripts for the parts that a new tensor replaces.
 #ifndef SINTER_FRONTEND_OPS_INDEXING_H_
 #define SINTER_FRONTEND_OPS_INDEXING_H_
 
@@ -33,6 +35,13 @@ struct Range {
   int64_t step = 1;  // Not 0.
 };
 
+// `size` positions from `start` up, a number or an i32[] or i64[] tensor. A start with positions out of range is
+// moved into it, as by JAX's dynamic_slice.
+struct Window {
+  Operand start;
+  int64_t size = 1;
+};
+
 struct EllipsisIndex {};
 struct NewAxisIndex {};
 // All of the dimensions that the other subscripts leave.
@@ -43,12 +52,13 @@ inline constexpr NewAxisIndex NewAxis{};
 // A subscript, with the line of its use.
 class Index {
  public:
-  using Kind = std::variant<int64_t, Range, EllipsisIndex, NewAxisIndex, Tensor>;
+  using Kind = std::variant<int64_t, Range, Window, EllipsisIndex, NewAxisIndex, Tensor>;
 
   template <std::integral T>
     requires(!std::same_as<T, bool>)
   Index(T number, Where where = Where::current()) : kind_(static_cast<int64_t>(number)), where_(where) {}
   Index(const Range& range, Where where = Where::current()) : kind_(range), where_(where) {}
+  Index(const Window& window, Where where = Where::current()) : kind_(window), where_(where) {}
   Index(EllipsisIndex ellipsis, Where where = Where::current()) : kind_(ellipsis), where_(where) {}
   Index(NewAxisIndex new_axis, Where where = Where::current()) : kind_(new_axis), where_(where) {}
   Index(const Tensor& indices, Where where = Where::current()) : kind_(indices), where_(where) {}

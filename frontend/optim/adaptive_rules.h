@@ -116,6 +116,7 @@ struct Lion : Rule<Lion> {
 // scaled.
 struct Lamb : Rule<Lamb> {
   static constexpr char kName[] = "optim::Lamb";
+  static constexpr bool kUpdatesRows = false;
   Hyper learning_rate = 0.001;
   Hyper beta1 = 0.9;
   Hyper beta2 = 0.999;

@@ -19,6 +19,11 @@ void ForEach(Gradients& g, const VariableFilter& of, const std::function<Tensor(
 Operand Negative(const Operand& x) { return x.is_tensor() ? Operand(-x) : Operand(-x.number().real()); }
 
 Tensor LarsOf(Gradients& g, const LarsOptions& o, size_t i) {
+  if (g.has_touched_rows_only(i)) {
+    g.Fail(absl::StrCat("has the hook Lars, which takes the norm of all rows of \"", g.variable(i).name(),
+                        "\"; leave out touched_rows_only, or choose other parameters by .of"));
+    return g[i];
+  }
   const Operand decay = g.At(o.decay, i), trust = g.At(o.trust, i);
   const Tensor of_p = Norm(g.value(i)), of_g = Norm(g[i]);
   const bool decays = !o.decay.is_zero();
@@ -31,11 +36,12 @@ Tensor LarsOf(Gradients& g, const LarsOptions& o, size_t i) {
 }  // namespace
 
 Gradients::Gradients(Update& update, std::vector<Variable> variables, std::vector<Tensor> values,
-                     std::vector<Tensor> gradients)
+                     std::vector<Tensor> gradients, std::set<size_t> touched_only)
     : update_(&update),
       variables_(std::move(variables)),
       values_(std::move(values)),
-      gradients_(std::move(gradients)) {}
+      gradients_(std::move(gradients)),
+      touched_only_(std::move(touched_only)) {}
 
 void Gradients::Set(size_t i, const Tensor& gradient) {
   const Tensor& old = gradients_[i];

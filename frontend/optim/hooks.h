@@ -18,6 +18,7 @@
 #include <concepts>
 #include <cstddef>
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -35,9 +36,10 @@ class Update;
 // The gradients of one update.
 class Gradients {
  public:
-  // For Sinter's own sources. `values` are the parameters' values, in the type of their gradients.
+  // For Sinter's own sources. `values` are the parameters' values, in the type of their gradients;
+  // `touched_only` are the positions of those with touched rows only (Group::touched_rows_only).
   Gradients(Update& update, std::vector<Variable> variables, std::vector<Tensor> values,
-            std::vector<Tensor> gradients);
+            std::vector<Tensor> gradients, std::set<size_t> touched_only);
 
   size_t size() const { return gradients_.size(); }
   // The gradient of parameter i.
@@ -47,6 +49,8 @@ class Gradients {
   const Variable& variable(size_t i) const { return variables_[i]; }
   // The value of parameter i before the update, in its gradient's type.
   const Tensor& value(size_t i) const { return values_[i]; }
+  // True if the value and the gradient are of the rows that the loss read, and not of all.
+  bool has_touched_rows_only(size_t i) const { return touched_only_.contains(i); }
 
   // The root of the sum of all squares, of rank 0: f64 if a gradient has this type, else f32.
   Tensor Norm();
@@ -65,6 +69,7 @@ class Gradients {
   Update* update_;
   std::vector<Variable> variables_;
   std::vector<Tensor> values_, gradients_;
+  std::set<size_t> touched_only_;
   Tensor norm_;  // Norm of the gradients as they are; not ok before it is asked for.
 };
 

@@ -21,6 +21,7 @@ namespace sinter::optim {
 // v = beta * v + (1 - beta) * g2. `epsilon1` and `clip` are above 0.
 struct Adafactor : Rule<Adafactor> {
   static constexpr char kName[] = "optim::Adafactor";
+  static constexpr bool kUpdatesRows = false;
   Hyper learning_rate = 0.01;  // The highest relative step.
   Hyper decay = 0.8;
   Hyper epsilon1 = 1e-30;
@@ -38,6 +39,7 @@ struct Adafactor : Rule<Adafactor> {
 // enough for them. Only for matrices [rows, columns]; others are an error, so list the parameters.
 struct Muon : Rule<Muon> {
   static constexpr char kName[] = "optim::Muon";
+  static constexpr bool kUpdatesRows = false;
   Hyper learning_rate = 0.02;
   Hyper momentum = 0.95;
   bool nesterov = true;

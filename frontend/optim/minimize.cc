@@ -8,6 +8,7 @@
 #include "sinter/frontend/optim/loss_scaling.h"
 #include "sinter/frontend/optim/optimizer_identity.h"
 #include "sinter/frontend/optim/rule.h"
+#include "sinter/frontend/optim/touched_rows.h"
 #include "sinter/frontend/optim/update.h"
 #include "sinter/frontend/optim/update_targets.h"
 
@@ -79,26 +80,100 @@ std::optional<std::vector<const Method::Settings*>> SettingsOf(Call& call, const
   return result;
 }
 
-// Returns the gradients of the loss, in the type in which updates are computed.
-std::vector<Tensor> GradientsOf(const Tensor& loss, const std::vector<Target>& targets, Where where) {
+// What an update changes of its targets: all, or the rows that the loss read.
+struct Parts {
+  std::vector<const Method::Settings*> settings;
+  std::vector<std::optional<RowReads>> reads;  // By target; nullopt: all of it.
+  std::vector<std::optional<Rows>> rows = {};  // Those of the reads, with the gradients.
+};
+
+// Nullopt, with an error kept, if a group of touched rows does not fit the rule, the options or the loss.
+std::optional<Parts> PartsOf(Call& call, const Method& method, const Tensor& loss,
+                             const std::vector<Target>& targets) {
+  auto settings = SettingsOf(call, method, targets);
+  if (!settings) return std::nullopt;
+  Parts parts = {std::move(*settings), std::vector<std::optional<RowReads>>(targets.size())};
+  for (size_t i = 0; i < targets.size(); ++i) {
+    if (!parts.settings[i]->touched_rows_only) continue;
+    std::string wrong;
+    if (!parts.settings[i]->updates_rows) wrong = "has a rule that looks at whole tensors";
+    if (method.average) wrong = "keeps averages of whole tensors";
+    if (!wrong.empty()) {
+      call.Fail(absl::StrCat(wrong, "; leave out touched_rows_only"));
+      return std::nullopt;
+    }
+    parts.reads[i] = RowReads::Find(call, loss, targets[i]);
+    if (!parts.reads[i]) return std::nullopt;
+  }
+  return parts;
+}
+
+std::optional<Parts> AllOf(const std::vector<Target>& targets) {
+  return Parts{{},
+               std::vector<std::optional<RowReads>>(targets.size()),
+               std::vector<std::optional<Rows>>(targets.size())};
+}
+
+// As PartsOf, for gradients of whole tensors.
+std::optional<Parts> WholeParts(Call& call, const Method& method, const std::vector<Target>& targets) {
+  auto settings = SettingsOf(call, method, targets);
+  if (!settings) return std::nullopt;
+  for (const Method::Settings* of : *settings) {
+    if (!of->touched_rows_only) continue;
+    call.Fail("was given gradients of whole tensors; leave out touched_rows_only, or use Minimize");
+    return std::nullopt;
+  }
+  Parts parts = *AllOf(targets);
+  parts.settings = std::move(*settings);
+  return parts;
+}
+
+// Returns the gradients of the loss, in the type in which updates are computed. Finds the rows of the parts.
+std::vector<Tensor> GradientsOf(Call& call, const Tensor& loss, const std::vector<Target>& targets,
+                                Parts& parts) {
+  const Where where = call.where();
   std::vector<Tensor> in_loss;
-  for (const Target& target : targets) in_loss.push_back(target.in_loss);
-  std::vector<Tensor> gradients = sinter::Gradients(loss, in_loss, {}, where);
-  for (size_t i = 0; i < gradients.size(); ++i) {
-    gradients[i] = Cast(gradients[i], Update::ComputeType(targets[i].variable.dtype()), where);
+  for (size_t i = 0; i < targets.size(); ++i) {
+    if (parts.reads[i]) {
+      llvm::append_range(in_loss, parts.reads[i]->values());
+    } else {
+      in_loss.push_back(targets[i].in_loss);
+    }
+  }
+  const std::vector<Tensor> all = sinter::Gradients(loss, in_loss, {}, where);
+  std::vector<Tensor> gradients;
+  if (all.size() != in_loss.size()) return gradients;
+  auto next = all.begin();
+  for (size_t i = 0; i < targets.size(); ++i) {
+    const DType dtype = Update::ComputeType(targets[i].variable.dtype());
+    parts.rows.emplace_back();
+    if (!parts.reads[i]) {
+      gradients.push_back(Cast(*next++, dtype, where));
+      continue;
+    }
+    const auto end = next + static_cast<std::ptrdiff_t>(parts.reads[i]->values().size());
+    const RowReads::Combined combined = parts.reads[i]->Combine(call, {next, end}, dtype);
+    next = end;
+    parts.rows.back() = combined.rows;
+    gradients.push_back(combined.gradient);
   }
   return gradients;
 }
 
 // Returns the gradients with the parameters' values in their types.
-Gradients WithValues(Update& u, const std::vector<Target>& targets, const std::vector<Tensor>& gradients) {
+Gradients WithValues(Update& u, const std::vector<Target>& targets, const std::vector<Tensor>& gradients,
+                     const Parts& parts) {
   std::vector<Variable> variables;
   std::vector<Tensor> values;
+  std::set<size_t> touched_only;
   for (size_t i = 0; i < gradients.size(); ++i) {
+    if (parts.rows[i]) touched_only.insert(i);
     variables.push_back(targets[i].variable);
-    values.push_back(Cast(targets[i].now, gradients[i].dtype(), u.where()));
+    const std::optional<Rows>& rows = parts.rows[i];
+    const Tensor now = rows ? rows->Of(targets[i].now, u.where()) : targets[i].now;
+    values.push_back(Cast(now, gradients[i].dtype(), u.where()));
   }
-  return Gradients(u, variables, values, gradients);
+  return Gradients(u, variables, values, gradients, touched_only);
 }
 
 bool KeepAverages(Call& call, Update& u, const std::vector<Target>& targets, const Average& average) {
@@ -110,27 +185,32 @@ bool KeepAverages(Call& call, Update& u, const std::vector<Target>& targets, con
 
 // Assigns new values to the parameters, from gradients that still have the loss scale.
 UpdateResult Step(Call& call, const MadePtr& made, const std::vector<Target>& targets,
-                  std::vector<Tensor> gradients, std::optional<LossScaling>& scaling, const Method& method) {
+                  std::vector<Tensor> gradients, const Parts& parts, std::optional<LossScaling>& scaling,
+                  const Method& method) {
   Update& u = made->update;
-  auto settings = SettingsOf(call, method, targets);
-  if (!settings) return {};
   if (scaling) {
     scaling->Unscale(gradients);
     scaling->Judge(gradients);
   }
-  Gradients hooked = WithValues(u, targets, gradients);
+  Gradients hooked = WithValues(u, targets, gradients, parts);
   made->gradients = hooked;
   for (const Hook& hook : method.hooks) hook(hooked);
   for (size_t i = 0; i < targets.size() && !u.failed(); ++i) {
     const Variable& variable = targets[i].variable;
-    Parameter parameter(u, variable, hooked.value(i), hooked[i]);
-    const Tensor next = (*settings)[i]->rule(parameter);
-    if (next.ok() && next.shape() != variable.shape()) {
+    const Rows* const rows = parts.rows[i] ? &*parts.rows[i] : nullptr;
+    Parameter parameter(u, variable, hooked.value(i), hooked[i], rows);
+    const Tensor next = parts.settings[i]->rule(parameter);
+    if (next.ok() && next.shape() != parameter.value.shape()) {
       u.Fail(absl::StrCat("has a rule that changes \"", variable.name(), "\" from ",
-                          TypeString(variable.dtype(), variable.shape()), " to ", next.ToString(),
+                          TypeString(variable.dtype(), parameter.value.shape()), " to ", next.ToString(),
                           "; its call operator must return a value of the parameter's shape"));
     }
-    if (!u.failed()) u.Assign(variable, next);
+    if (u.failed()) break;
+    if (rows) {
+      u.AssignRows(variable, *rows, next);
+    } else {
+      u.Assign(variable, next);
+    }
   }
   if (u.failed() || (method.average && !KeepAverages(call, u, targets, *method.average))) return {};
   return UpdateResult(made);
@@ -152,7 +232,7 @@ MadePtr MakeUpdate(Call& call, const Update::Origin& origin, const Method& metho
 UpdateResult WithGradients(
     std::string_view call_name, const Tensor& loss, const Method& method, bool accumulates, Where where,
     const std::function<UpdateResult(Call&, const MadePtr&, const std::vector<Target>&, std::vector<Tensor>,
-                                     std::optional<LossScaling>&)>& then) {
+                                     const Parts&, std::optional<LossScaling>&)>& then) {
   if (!Call(method.kind, where, {loss}).ok()) return {};  // The graph keeps the error.
   LocationScope scope(&loss.function()->graph(), where, method.kind);
   Call call(call_name, where, {loss});
@@ -165,13 +245,17 @@ UpdateResult WithGradients(
   UnplacedScope unplaced(&call.function());
   auto targets = TargetsOf(call, loss, method.parameters.variables(), method.allow_unused);
   if (!targets) return {};
+  // Sums of gradients are of whole tensors.
+  auto parts = accumulates ? AllOf(*targets) : PartsOf(call, method, loss, *targets);
+  if (!parts) return {};
   const MadePtr made =
       MakeUpdate(call, {std::string(call_name), {loss}, where}, method, accumulates, *targets);
   if (!made) return {};
   std::optional<LossScaling> scaling;
   if (method.loss_scale) scaling.emplace(made->update, *method.loss_scale);
-  return then(call, made, *targets, GradientsOf(scaling ? scaling->Scaled(loss) : loss, *targets, where),
-              scaling);
+  std::vector<Tensor> gradients = GradientsOf(call, scaling ? scaling->Scaled(loss) : loss, *targets, *parts);
+  return gradients.empty() ? UpdateResult()
+                           : then(call, made, *targets, std::move(gradients), *parts, scaling);
 }
 
 // Returns the targets of gradients in hand. nullopt, with an error kept, if the two do not fit.
@@ -222,11 +306,12 @@ bool CheckAccumulated(Call& call, const Method& method, const std::vector<std::s
 }  // namespace
 
 UpdateResult MinimizeBy(const Method& method, const Tensor& loss, Where where) {
-  return WithGradients("Minimize", loss, method, /*accumulates=*/false, where,
-                       [&](Call& call, const MadePtr& made, const std::vector<Target>& targets,
-                           std::vector<Tensor> gradients, std::optional<LossScaling>& scaling) {
-                         return Step(call, made, targets, std::move(gradients), scaling, method);
-                       });
+  return WithGradients(
+      "Minimize", loss, method, /*accumulates=*/false, where,
+      [&](Call& call, const MadePtr& made, const std::vector<Target>& targets, std::vector<Tensor> gradients,
+          const Parts& parts, std::optional<LossScaling>& scaling) {
+        return Step(call, made, targets, std::move(gradients), parts, scaling, method);
+      });
 }
 
 UpdateResult ApplyBy(const Method& method, const std::vector<Variable>& parameters,
@@ -244,24 +329,27 @@ UpdateResult ApplyBy(const Method& method, const std::vector<Variable>& paramete
   for (size_t i = 0; i < gradients.size(); ++i) {
     wide.push_back(Cast(gradients[i], Update::ComputeType(parameters[i].dtype()), where));
   }
+  auto parts = WholeParts(call, method, *targets);
+  if (!parts) return {};
   std::optional<LossScaling> no_scaling;
-  return Step(call, made, *targets, std::move(wide), no_scaling, method);
+  return Step(call, made, *targets, std::move(wide), *parts, no_scaling, method);
 }
 
 void AccumulateBy(const Method& method, const Tensor& loss, Where where) {
-  WithGradients("Accumulate", loss, method, /*accumulates=*/true, where,
-                [&](Call&, const MadePtr& made, const std::vector<Target>& targets,
-                    std::vector<Tensor> gradients, std::optional<LossScaling>&) -> UpdateResult {
-                  Update& u = made->update;
-                  for (size_t i = 0; i < targets.size(); ++i) {
-                    Variable sum = u.Accumulator(targets[i].variable, kSums);
-                    if (!sum.ok()) return {};
-                    u.Assign(sum, u.Add(u.Read(sum), gradients[i]));
-                  }
-                  Variable count = u.State(kCount, DType::kI64, {}, 0);
-                  if (count.ok()) u.Assign(count, u.Add(u.Read(count), 1));
-                  return {};
-                });
+  WithGradients(
+      "Accumulate", loss, method, /*accumulates=*/true, where,
+      [&](Call&, const MadePtr& made, const std::vector<Target>& targets, std::vector<Tensor> gradients,
+          const Parts&, std::optional<LossScaling>&) -> UpdateResult {
+        Update& u = made->update;
+        for (size_t i = 0; i < targets.size(); ++i) {
+          Variable sum = u.Accumulator(targets[i].variable, kSums);
+          if (!sum.ok()) return {};
+          u.Assign(sum, u.Add(u.Read(sum), gradients[i]));
+        }
+        Variable count = u.State(kCount, DType::kI64, {}, 0);
+        if (count.ok()) u.Assign(count, u.Add(u.Read(count), 1));
+        return {};
+      });
 }
 
 UpdateResult ApplyAccumulatedBy(const Method& method, Builder& b, Where where) {
@@ -298,7 +386,9 @@ UpdateResult ApplyAccumulatedBy(const Method& method, Builder& b, Where where) {
   }
   std::optional<LossScaling> scaling;
   if (method.loss_scale) scaling.emplace(u, *method.loss_scale);
-  return Step(call, made, targets, std::move(gradients), scaling, method);
+  auto parts = WholeParts(call, method, targets);
+  if (!parts) return {};
+  return Step(call, made, targets, std::move(gradients), *parts, scaling, method);
 }
 
 namespace {

@@ -1,15 +1,17 @@
 #include "sinter/frontend/optim/rule.h"
 
 #include "absl/strings/str_cat.h"
+#include "sinter/frontend/optim/touched_rows.h"
 #include "sinter/frontend/optim/update.h"
 
 namespace sinter::optim {
 
-Parameter::Parameter(Update& update, Variable of, Tensor current, Tensor its_gradient)
+Parameter::Parameter(Update& update, Variable of, Tensor current, Tensor its_gradient, const Rows* rows)
     : variable(std::move(of)),
       value(std::move(current)),
       gradient(std::move(its_gradient)),
-      update_(&update) {}
+      update_(&update),
+      rows_(rows) {}
 
 Variable Parameter::SlotVariable(std::string_view slot, const Shape& shape) {
   auto found = slots_.find(slot);
@@ -29,14 +31,26 @@ Tensor Parameter::Slot(std::string_view slot) { return Slot(slot, variable.shape
 
 Tensor Parameter::Slot(std::string_view slot, const Shape& shape) {
   if (update_->failed()) return {};
+  if (rows_ && shape != variable.shape()) {
+    return Fail(absl::StrCat("has a slot \"", std::string(slot), "\" of \"", variable.name(),
+                             "\" for all of its rows; leave out touched_rows_only"));
+  }
   const Variable found = SlotVariable(slot, shape);
-  return found.ok() ? update_->Read(found) : Tensor();
+  if (!found.ok()) return {};
+  const Tensor now = update_->Read(found);
+  return rows_ ? rows_->Of(now, update_->where()) : now;
 }
 
 void Parameter::SetSlot(std::string_view slot, const Tensor& next) {
   if (!next.ok() || update_->failed()) return;
-  const Variable found = SlotVariable(slot, next.shape());
-  if (found.ok()) update_->Assign(found, next);
+  const bool is_of_rows = rows_ && next.shape() == value.shape();
+  const Variable found = SlotVariable(slot, is_of_rows ? variable.shape() : next.shape());
+  if (!found.ok()) return;
+  if (is_of_rows) {
+    update_->AssignRows(found, *rows_, next);
+  } else {
+    update_->Assign(found, next);
+  }
 }
 
 Operand Parameter::At(const Hyper& hyper) { return update_->Value(hyper, value); }

@@ -44,21 +44,22 @@
 namespace sinter::optim {
 
 class Update;
+struct Rows;
 
 // One parameter in an update, for the call operator of a rule.
 class Parameter {
  public:
-  // For Sinter's own sources.
-  Parameter(Update& update, Variable of, Tensor current, Tensor its_gradient);
+  // For Sinter's own sources. `rows` is null if the update is of all rows.
+  Parameter(Update& update, Variable of, Tensor current, Tensor its_gradient, const Rows* rows);
 
   const Variable variable;
   // The value before the update and the gradient after the hooks, of the parameter's shape: f64 for f64
-  // parameters, else f32.
+  // parameters, else f32. Of the touched rows only, one below the other, if the group says so.
   const Tensor value, gradient;
 
   // A slot: a tensor that lasts from update to update. It has the type of `value` and starts at zero, and it
   // is the variable "<optimiser>/<slot>/<parameter>". Its shape is the parameter's, or `shape`, which must be
-  // the same at every call.
+  // the same at every call. Where `value` is of some rows, so is what Slot returns and SetSlot takes.
   Tensor Slot(std::string_view slot);
   Tensor Slot(std::string_view slot, const Shape& shape);
   // Gives the slot a new value, unless the update is dropped (LossScale).
@@ -81,6 +82,7 @@ class Parameter {
   Variable SlotVariable(std::string_view slot, const Shape& shape);
 
   Update* update_;
+  const Rows* rows_;
   std::map<std::string, Variable, std::less<>> slots_;
 };
 
@@ -113,6 +115,12 @@ struct Group {
   VariableFilter of = {};
   double rate_scale = 1;  // Factor of the learning rate; at least 0.
   Edit<R> with = {};      // Changes the hyper-parameters.
+  // Updates only those rows of a table that the loss read, by Gather along dimension 0 (nn::Embedding), and
+  // only their part of the slots: a step's time does not depend on the table's length. Sgd computes the same
+  // numbers; rules with slots leave those of other rows as they were, as PyTorch's SparseAdam does. Hooks see
+  // the touched rows. Not for rules that look at whole matrices (Lamb, Muon, a factored Adafactor), averages,
+  // Lars and ApplyAccumulated.
+  bool touched_rows_only = false;
 };
 
 // Options of an update. Calls of one optimiser in several functions may have options of their own, except
@@ -140,6 +148,8 @@ struct Method {
     std::vector<Bounded> hypers;
     VariableFilter of = {};  // Null: the parameters of no group.
     double rate_scale = 1;
+    bool touched_rows_only = false;
+    bool updates_rows = true;  // R::kUpdatesRows
   };
   std::string kind;  // "optim::Adam".
   bool has_slots = true;
@@ -189,6 +199,8 @@ struct Rule {
   // Bounds of the hyper-parameters, except those of the learning rate, which is at least 0.
   std::vector<Bounded> Bounds() const { return {}; }
   static constexpr bool kHasSlots = true;  // False: its updates need no state.
+  // False: its update of an element looks at other rows, so that groups of touched rows are an error.
+  static constexpr bool kUpdatesRows = true;
 
  private:
   static Method::Settings SettingsOf(const R& rule, const VariableFilter& of, double rate_scale) {
@@ -196,7 +208,12 @@ struct Rule {
     scaled.learning_rate = scaled.learning_rate.Times(rate_scale);
     std::vector<Bounded> hypers = rule.Bounds();
     hypers.push_back({"a learning rate", rule.learning_rate, {.low = 0}});
-    return {[scaled](Parameter& p) { return scaled(p); }, std::move(hypers), of, rate_scale};
+    return {[scaled](Parameter& p) { return scaled(p); },
+            std::move(hypers),
+            of,
+            rate_scale,
+            /*touched_rows_only=*/false,
+            R::kUpdatesRows};
   }
   Method MethodOf(const UpdateOptions<R>& options) const {
     const R& rule = static_cast<const R&>(*this);
@@ -214,6 +231,7 @@ struct Rule {
       R changed = rule;
       group.with(changed);
       method.groups.push_back(SettingsOf(changed, group.of, group.rate_scale));
+      method.groups.back().touched_rows_only = group.touched_rows_only;
     }
     return method;
   }

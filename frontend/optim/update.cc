@@ -1,6 +1,7 @@
 #include "sinter/frontend/optim/update.h"
 
 #include "absl/strings/str_cat.h"
+#include "sinter/frontend/optim/touched_rows.h"
 #include "sinter/kernels/cpu/math/vector_math.h"
 
 namespace sinter::optim {
@@ -108,6 +109,17 @@ void Update::Assign(const Variable& v, const Tensor& value) {
     next = Select(At(counts), At(next), At(Read(v)));
   }
   builder_.Assign(v, next, where_);
+}
+
+void Update::AssignRows(const Variable& v, const Rows& rows, const Tensor& values) {
+  const Tensor table = Read(v), next = Cast(values, v.dtype(), where_);
+  Tensor numbers = rows.numbers;
+  if (counts_.ok() && next.ok()) {
+    // No row has this number, so that the table stays as it is.
+    const Operand none(v.shape()[0], where_);
+    numbers = Select(At(IsPlaced(next) ? Copy(counts_, next, where_) : counts_), At(numbers), none);
+  }
+  builder_.Assign(v, Rows{numbers}.In(table, next, where_), where_);
 }
 
 void Update::CountOnlyIf(const Tensor& counts) {

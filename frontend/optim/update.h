@@ -21,6 +21,8 @@
 
 namespace sinter::optim {
 
+struct Rows;
+
 // True if the graph places the tensor on a device.
 bool IsPlaced(const Tensor& x);
 
@@ -72,6 +74,8 @@ class Update {
   Tensor Read(const Variable& v) { return builder_.Read(v, where_); }
   // Assigns a new value, unless the step does not count.
   void Assign(const Variable& v, const Tensor& value);
+  // Assigns new values to these rows.
+  void AssignRows(const Variable& v, const Rows& rows, const Tensor& values);
   void AssignAlways(const Variable& v, const Tensor& value) { builder_.Assign(v, value, where_); }
   // Makes later Assign calls keep the old values if `counts`, i1[], is false at run time.
   void CountOnlyIf(const Tensor& counts);

@@ -13,6 +13,7 @@
 #include "ir/linear_enums.h.inc"
 #include "ir/logic_enums.h.inc"
 #include "ir/program_enums.h.inc"
+#include "ir/shape_enums.h.inc"
 #define GET_OP_CLASSES
 #include "ir/activation_ops.h.inc"
 #define GET_OP_CLASSES

@@ -192,4 +192,35 @@ FactorRule TopKOp::getFactorRule() {
   return SameFactors(*this, [&](int64_t d) { return d != getX().getType().getRank() - 1; });
 }
 
+LogicalResult SortOp::verify() {
+  mlir::RankedTensorType x = getX().getType();
+  if (x.getRank() == 0) return emitOpError() << "sorts elements of " << x << "; expected rank 1 or more";
+  if (x.getShape().back() > std::numeric_limits<int32_t>::max()) {
+    return emitOpError() << "sorts rows of " << x.getShape().back() << " elements; expected fewer than 2^31";
+  }
+  if (getValues().getType() == x && getPositions().getType().getShape() == x.getShape())
+    return mlir::success();
+  return emitOpError() << "has results " << getValues().getType() << " and " << getPositions().getType()
+                       << "; expected the operand's type, and i32 of its shape";
+}
+
+// Each element takes the gradient of the place that it went to.
+SmallVector<Expr> SortOp::buildGradient(GraphBuilder& b, ArrayRef<Expr> output_gradients) {
+  if (!output_gradients[0]) return {Expr()};
+  Expr g = output_gradients[0];
+  const int64_t size = g.shape().back(), count = g.type().getNumElements();
+  if (count == 0) return {g};
+  Expr row = b.iota({count / size, size}, b.builder().getI64Type(), 0);
+  Expr place = b.reshape(b.cast(b.wrap(getPositions()), row.element()), row.shape());
+  Expr flat = b.reshape(row * static_cast<double>(size) + place, {count});
+  auto scattered = b.builder().create<ScatterOp>(b.loc(), b.full({count}, g.element(), 0).type(),
+                                                 b.full({count}, g.element(), 0).value, flat.value,
+                                                 b.reshape(g, {count}).value, ScatterKind::set, 0);
+  return {b.reshape(b.wrap(scattered), g.shape())};
+}
+
+FactorRule SortOp::getFactorRule() {
+  return SameFactors(*this, [&](int64_t d) { return d != getX().getType().getRank() - 1; });
+}
+
 }  // namespace sinter::ir

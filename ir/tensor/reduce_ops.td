@@ -71,4 +71,14 @@ def TopKOp : Sinter_Op<"top_k", [Pure, LibraryInterface, DeclareOpInterfaceMetho
   let hasVerifier = 1;
 }
 
+def SortOp : Sinter_Op<"sort", [Pure, LibraryInterface, DeclareOpInterfaceMethods<ShardableInterface>,
+                                DeclareOpInterfaceMethods<DifferentiableInterface>]> {
+  let summary = "The elements along the last dimension in ascending order, or in descending order, and their positions; equal "
+    "elements keep their order, and NaN is the largest";
+  let arguments = (ins Sinter_NumberTensor:$x, UnitAttr:$descending);
+  let results = (outs Sinter_NumberTensor:$values, Sinter_TensorOf<[I32], "i32">:$positions);
+  let assemblyFormat = "$x (`descending` $descending^)? attr-dict `:` type($x) `->` type($values) `,` type($positions)";
+  let hasVerifier = 1;
+}
+
 #endif  // SINTER_IR_REDUCE_OPS_TD

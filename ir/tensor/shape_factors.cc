@@ -82,6 +82,26 @@ Value ReadOwnRows(mlir::OpBuilder& builder, mlir::Location loc, Value indices, i
   return b.select(b.broadcastAlong(is_own, result, dims), result, b.zeros(result)).value;
 }
 
+template <typename Op>
+FactorRule ScatterFactors(Op op, FactorKind index_kind) {
+  ArrayRef<int64_t> indices = op.getIndices().getType().getShape();
+  const int64_t dim = op.getDim(), rank = op.getX().getType().getRank();
+  const SmallVector<Factor> factors = TableFactors(op.getX().getType(), dim, indices, index_kind);
+  const std::string named = WordsOf(kIndices, 0, indices.size());
+  const std::string rows = TableText(rank, dim, {kRows});
+  return SpellFactors(op, factors, {rows, named, TableText(rank, dim, named)}, {rows});
+}
+
+// A part ignores the indices of other parts' rows, which are out of its range.
+template <typename Op>
+SmallVector<Value> ScatterOwn(Op op, mlir::OpBuilder& builder, mlir::ValueRange operands,
+                              const FactorRule& rule, ArrayRef<FactorPart> parts) {
+  const FactorPart own = RowsOf(rule.operands[0], op.getDim(), parts);
+  const int64_t rows = op.getX().getType().getDimSize(op.getDim());
+  Value indices = OwnIndices(builder, op.getLoc(), operands[1], rows, own);
+  return {CloneWithLocalTypes(builder, op, {operands[0], indices, operands[2]}, rule, parts)->getResult(0)};
+}
+
 }  // namespace
 
 // constant, iota, one_hot -----------------------------------------------------------------------------------
@@ -200,7 +220,7 @@ FactorRule PadOp::getFactorRule() {
       *this, [&](int64_t d) { return getLow()[d] == 0 && getHigh()[d] == 0 && getInterior()[d] == 0; });
 }
 
-// gather, take_along, scatter_add ---------------------------------------------------------------------------
+// gather, take_along, scatter_add, scatter ------------------------------------------------------------------
 
 FactorRule GatherOp::getFactorRule() {
   ArrayRef<int64_t> indices = getIndices().getType().getShape();
@@ -245,24 +265,25 @@ SmallVector<Value> TakeAlongOp::buildLocal(mlir::OpBuilder& builder, mlir::Value
 
 // Parts of the indices and their updates add up to the result; only one part adds the operand.
 FactorRule ScatterAddOp::getFactorRule() {
-  ArrayRef<int64_t> indices = getIndices().getType().getShape();
-  const int64_t dim = getDim(), rank = getX().getType().getRank();
-  const SmallVector<Factor> factors = TableFactors(getX().getType(), dim, indices, FactorKind::kSum);
-  const std::string named = WordsOf(kIndices, 0, indices.size());
-  const std::string rows = TableText(rank, dim, {kRows});
-  FactorRule rule = SpellFactors(*this, factors, {rows, named, TableText(rank, dim, named)}, {rows});
+  FactorRule rule = ScatterFactors(*this, FactorKind::kSum);
   rule.counts_once = {0};
   rule.linear_in = {{0, 2}};
   return rule;
 }
-// An index out of range adds nothing.
 SmallVector<Value> ScatterAddOp::buildLocal(mlir::OpBuilder& builder, mlir::ValueRange operands,
                                             const FactorRule& rule, ArrayRef<FactorPart> parts) {
-  const FactorPart own = RowsOf(rule.operands[0], getDim(), parts);
-  const int64_t rows = getX().getType().getDimSize(getDim());
-  Value indices = OwnIndices(builder, getLoc(), operands[1], rows, own);
-  return {
-      CloneWithLocalTypes(builder, *this, {operands[0], indices, operands[2]}, rule, parts)->getResult(0)};
+  return ScatterOwn(*this, builder, operands, rule, parts);
+}
+
+// Later updates of an element replace earlier ones, so that parts of the indices do not combine.
+FactorRule ScatterOp::getFactorRule() {
+  FactorRule rule = ScatterFactors(*this, FactorKind::kWhole);
+  if (getKind() == ScatterKind::set) rule.linear_in = {{0, 2}};
+  return rule;
+}
+SmallVector<Value> ScatterOp::buildLocal(mlir::OpBuilder& builder, mlir::ValueRange operands,
+                                         const FactorRule& rule, ArrayRef<FactorPart> parts) {
+  return ScatterOwn(*this, builder, operands, rule, parts);
 }
 
 }  // namespace sinter::ir

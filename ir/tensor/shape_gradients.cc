@@ -22,6 +22,67 @@ Expr ScatterAdd(GraphBuilder& b, Expr x, Expr indices, Expr updates, int64_t dim
       b.builder().create<ScatterAddOp>(b.loc(), x.type(), x.value, indices.value, updates.value, dim));
 }
 
+// Rows of x and updates at places along one dimension, for the gradients of scatters.
+class Rows {
+ public:
+  Rows(GraphBuilder& b, Expr indices, Expr updates, int64_t dim)
+      : b_(b), indices_(indices), updates_(updates), dim_(dim) {}
+
+  // Returns the elements of x that the indices name, 0 for an index out of range.
+  Expr take(Expr x) {
+    auto type = updates_.type().clone(x.element());
+    Expr taken =
+        b_.wrap(b_.builder().create<GatherOp>(b_.loc(), type, x.value, indices_.value, dim_).getResult());
+    const auto size = static_cast<double>(x.shape()[dim_]);
+    Expr valid = b_.logicalAnd(b_.ge(indices_, b_.zeros(indices_)), b_.lt(indices_, b_.fill(indices_, size)));
+    auto dims = llvm::to_vector(llvm::seq<int64_t>(dim_, dim_ + indices_.shape().size()));
+    return b_.select(b_.broadcastAlong(valid, updates_, dims), taken, b_.zeros(taken));
+  }
+  Expr add(Expr x, Expr updates) { return ScatterAdd(b_, x, indices_, updates, dim_); }
+  Expr combine(ScatterKind kind, Expr x, Expr updates) {
+    return b_.wrap(b_.builder().create<ScatterOp>(b_.loc(), x.type(), x.value, indices_.value, updates.value,
+                                                  kind, dim_));
+  }
+
+ private:
+  GraphBuilder& b_;
+  Expr indices_, updates_;
+  int64_t dim_;
+};
+
+// The last of the updates of an element takes its gradient.
+SmallVector<Expr> GradientOfSet(GraphBuilder& b, Rows rows, Expr g, Expr indices, Expr updates, int64_t dim) {
+  mlir::Type i32 = b.builder().getI32Type();
+  const int64_t count = indices.type().getNumElements();
+  Expr flat = b.reshape(indices, {count}), number = b.iota({count}, i32, 0);
+  Rows numbers(b, flat, number, 0);
+  Expr last = numbers.take(numbers.combine(ScatterKind::set, b.full({g.shape()[dim]}, i32, -1), number));
+  auto dims = llvm::to_vector(llvm::seq<int64_t>(dim, dim + indices.shape().size()));
+  Expr is_last = b.broadcastAlong(b.reshape(b.eq(last, number), indices.shape()), updates, dims);
+  Expr taken = rows.take(g);
+  return {rows.combine(ScatterKind::set, g, b.zeros(updates)), {}, b.select(is_last, taken, b.zeros(taken))};
+}
+
+// Elements that are equal to the largest or smallest share its gradient evenly.
+SmallVector<Expr> GradientOfExtreme(GraphBuilder& b, Rows rows, Expr g, Expr x, Expr updates, Expr result) {
+  Expr is_x = b.cast(b.eq(x, result), g.element());
+  Expr is_update = b.cast(b.eq(updates, rows.take(result)), g.element());
+  Expr share = g / b.maximum(rows.add(is_x, is_update), b.ones(g));
+  return {share * is_x, {}, rows.take(share) * is_update};
+}
+
+// An update's gradient has the product of all other factors of its element, which division gives unless one of
+// them is 0.
+SmallVector<Expr> GradientOfProduct(GraphBuilder& b, Rows rows, Expr g, Expr x, Expr updates) {
+  Expr is_zero = b.eq(updates, b.zeros(updates)), ones = b.ones(updates);
+  Expr others = b.select(is_zero, ones, updates);
+  Expr zeros = rows.take(rows.add(b.zeros(x), b.cast(is_zero, x.element())));
+  Expr product = rows.take(g * rows.combine(ScatterKind::mul, x, others));
+  Expr own_zero = b.cast(is_zero, zeros.element());
+  Expr taken = b.select(b.eq(zeros, own_zero), product / others, b.zeros(product));
+  return {g * rows.combine(ScatterKind::mul, b.ones(x), updates), {}, taken};
+}
+
 }  // namespace
 
 SmallVector<Expr> ReshapeOp::buildGradient(GraphBuilder& b, ArrayRef<Expr> output_gradients) {
@@ -124,15 +185,26 @@ SmallVector<Expr> TakeAlongOp::buildGradient(GraphBuilder& b, ArrayRef<Expr> out
 }
 
 SmallVector<Expr> ScatterAddOp::buildGradient(GraphBuilder& b, ArrayRef<Expr> output_gradients) {
-  Expr g = output_gradients[0], indices = b.wrap(getIndices()), updates = b.wrap(getUpdates());
-  int64_t size = g.shape()[getDim()];
-  if (size == 0) return {g, {}, b.zeros(updates)};
-  // Gather clamps, so the values of indices out of range are masked.
-  Expr taken =
-      b.wrap(b.builder().create<GatherOp>(b.loc(), updates.type(), g.value, indices.value, getDim()));
-  Expr valid = b.logicalAnd(b.ge(indices, b.zeros(indices)), b.lt(indices, b.fill(indices, size)));
-  auto dims = llvm::to_vector(llvm::seq<int64_t>(getDim(), getDim() + indices.shape().size()));
-  return {g, {}, b.select(b.broadcastAlong(valid, updates, dims), taken, b.zeros(taken))};
+  Expr g = output_gradients[0], updates = b.wrap(getUpdates());
+  if (g.shape()[getDim()] == 0) return {g, {}, b.zeros(updates)};
+  return {g, {}, Rows(b, b.wrap(getIndices()), updates, getDim()).take(g)};
+}
+
+SmallVector<Expr> ScatterOp::buildGradient(GraphBuilder& b, ArrayRef<Expr> output_gradients) {
+  Expr g = output_gradients[0], x = b.wrap(getX()), updates = b.wrap(getUpdates());
+  Expr indices = b.wrap(getIndices());
+  if (g.shape()[getDim()] == 0) return {g, {}, b.zeros(updates)};
+  Rows rows(b, indices, updates, getDim());
+  switch (getKind()) {
+    case ScatterKind::set:
+      return GradientOfSet(b, rows, g, indices, updates, getDim());
+    case ScatterKind::max:
+    case ScatterKind::min:
+      return GradientOfExtreme(b, rows, g, x, updates, b.wrap(getResult()));
+    case ScatterKind::mul:
+      return GradientOfProduct(b, rows, g, x, updates);
+  }
+  llvm_unreachable("a scatter has one of four kinds");
 }
 
 }  // namespace sinter::ir

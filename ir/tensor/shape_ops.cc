@@ -4,8 +4,12 @@
 #include "sinter/ir/dialect/shape_checks.h"
 #include "sinter/ir/dialect/tensor_types.h"
 
+// Generated; the enums come first.
+// clang-format off
+#include "ir/shape_enums.cc.inc"
 #define GET_OP_CLASSES
 #include "ir/shape_ops.cc.inc"
+// clang-format on
 
 namespace sinter::ir {
 
@@ -272,18 +276,24 @@ LogicalResult TakeAlongOp::verify() {
   return CheckResult(*this, indices.getShape());
 }
 
-LogicalResult ScatterAddOp::verify() {
-  RankedTensorType type = getX().getType();
-  if (failed(CheckDim(*this, getDim(), type))) return mlir::failure();
-  auto shape = ReplaceDim(type.getShape(), getDim(), getIndices().getType().getShape());
+template <typename Op>
+LogicalResult CheckUpdates(Op op) {
+  RankedTensorType type = op.getX().getType();
+  if (failed(CheckDim(op, op.getDim(), type))) return mlir::failure();
+  auto shape = ReplaceDim(type.getShape(), op.getDim(), op.getIndices().getType().getShape());
   auto expected = RankedTensorType::get(shape, type.getElementType());
-  if (getUpdates().getType() == expected) return mlir::success();
-  return emitOpError() << "to " << type << " at " << getIndices().getType() << " along dimension " << getDim()
-                       << " takes updates " << expected << ", not " << getUpdates().getType();
+  if (op.getUpdates().getType() == expected) return mlir::success();
+  return op.emitOpError() << "to " << type << " at " << op.getIndices().getType() << " along dimension "
+                          << op.getDim() << " takes updates " << expected << ", not "
+                          << op.getUpdates().getType();
 }
+
+LogicalResult ScatterAddOp::verify() { return CheckUpdates(*this); }
+LogicalResult ScatterOp::verify() { return CheckUpdates(*this); }
 
 // Elements that no index names keep their values, so the result may overwrite `x`.
 bool ScatterAddOp::mayUpdateInPlace(unsigned operand, unsigned) { return operand == 0; }
+bool ScatterOp::mayUpdateInPlace(unsigned operand, unsigned) { return operand == 0; }
 
 LogicalResult OneHotOp::verify() {
   RankedTensorType indices = getIndices().getType();

@@ -15,6 +15,12 @@ class Sinter_ShapeOp<string mnemonic, string text, list<Trait> traits = []>
   let extraClassDeclaration = Sinter_LinearMethod<linear>.text;
 }
 
+// The numbers are parameters of the kernels.
+def Sinter_ScatterKind : I32EnumAttr<"ScatterKind", "what becomes of an element that an index names", [
+    I32EnumAttrCase<"set", 0>, I32EnumAttrCase<"max", 1>, I32EnumAttrCase<"min", 2>, I32EnumAttrCase<"mul", 3>]> {
+  let cppNamespace = "::sinter::ir";
+}
+
 def ConstantOp : Sinter_Op<"constant", [Pure, ConstantLike, AllTypesMatch<["value", "result"]>,
                                         DeclareOpInterfaceMethods<FusibleInterface>,
                                         DeclareOpInterfaceMethods<ShardableInterface>,
@@ -117,6 +123,18 @@ def ScatterAddOp : Sinter_Op<"scatter_add", [Pure, AllTypesMatch<["x", "result"]
   let arguments = (ins Sinter_NumberTensor:$x, Sinter_IndexTensor:$indices, Sinter_NumberTensor:$updates, I64Attr:$dim);
   let results = (outs Sinter_NumberTensor:$result);
   let assemblyFormat = "$x `[` $indices `]` `,` $updates `dim` $dim attr-dict `:` type($x) `,` type($indices) `,` type($updates)";
+  let hasVerifier = 1;
+}
+def ScatterOp : Sinter_Op<"scatter", [Pure, AllTypesMatch<["x", "result"]>, DeclareOpInterfaceMethods<ShardableInterface>,
+    DeclareOpInterfaceMethods<LocalFormInterface>, LibraryInterface,
+    DeclareOpInterfaceMethods<StepInterface, ["mayUpdateInPlace"]>, DeclareOpInterfaceMethods<DifferentiableInterface>]> {
+  let summary = "x with result[..., indices[i...], ...] replaced along `dim`, in the order of i, by the update there (`set`: the "
+                "last one stays), or by the larger (`max`), the smaller (`min`) or the product (`mul`) of both; an index out "
+                "of range changes nothing";
+  let arguments = (ins Sinter_NumberTensor:$x, Sinter_IndexTensor:$indices, Sinter_NumberTensor:$updates,
+                   Sinter_ScatterKind:$kind, I64Attr:$dim);
+  let results = (outs Sinter_NumberTensor:$result);
+  let assemblyFormat = "$kind $x `[` $indices `]` `,` $updates `dim` $dim attr-dict `:` type($x) `,` type($indices) `,` type($updates)";
   let hasVerifier = 1;
 }
 def OneHotOp : Sinter_Op<"one_hot", [Pure, DeclareOpInterfaceMethods<FusibleInterface>,

@@ -162,15 +162,15 @@ __device__ __forceinline__ void MoveAlone(Keys keys, Numbers numbers, int shift,
 // Does all `passes` in one block; `keys` and `numbers` are buffers of [2, kSorted] for intermediate results.
 // Reads the source once and writes the numbers, and with keep_keys also the keys. Intermediate results stay
 // in caches.
-template <int passes, bool keep_keys, typename Keys, typename Number>
-__device__ __forceinline__ void SortAlone(Keys source, u32* keys, u32* numbers, u32* keys_to,
-                                          Number* numbers_to) {
+template <int passes, bool keep_keys, typename Keys, typename Numbers, typename Number>
+__device__ __forceinline__ void SortAlone(Keys source, Numbers source_numbers, u32* keys, u32* numbers,
+                                          u32* keys_to, Number* numbers_to) {
   __shared__ u32 shared[kWarps * kDigits];
   __shared__ u32 warp_totals[kWarps];
   if constexpr (passes == 1) {
-    MoveAlone<keep_keys>(source, Positions{}, 0, shared, warp_totals, keys_to, numbers_to);
+    MoveAlone<keep_keys>(source, source_numbers, 0, shared, warp_totals, keys_to, numbers_to);
   } else {
-    MoveAlone<true>(source, Positions{}, 0, shared, warp_totals, keys, numbers);
+    MoveAlone<true>(source, source_numbers, 0, shared, warp_totals, keys, numbers);
     u32 from = 0;
     for (int pass = 1; pass < passes - 1; ++pass) {
       MoveAlone<true>(StoredWords{keys + from}, StoredWords{numbers + from}, pass * 8, shared, warp_totals,

@@ -27,7 +27,7 @@ Indexing IndexingOf(mlir::Operation* op) {
     return {o.getIndices(), o.getX().getType().getDimSize(o.getDim())};
   };
   return llvm::TypeSwitch<mlir::Operation*, Indexing>(op)
-      .Case<ir::GatherOp, ir::TakeAlongOp, ir::ScatterAddOp>(along_dim)
+      .Case<ir::GatherOp, ir::TakeAlongOp, ir::ScatterAddOp, ir::ScatterOp>(along_dim)
       .Case([](ir::OneHotOp o) -> Indexing { return {o.getIndices(), o.getType().getShape().back()}; })
       .Case([](ir::SoftmaxCrossEntropyOp o) -> Indexing {
         Indexing indexing = {o.getLabels(), o.getLogits().getType().getShape().back()};

@@ -123,6 +123,16 @@ std::vector<Case> ScatterCases() {
       scatter("of some", "300x24", "5000xi32", "5000x24",
               {"scatter_add_copy", "scatter_add_sort", "scatter_add_runs"}),
       scatter("of many", "50257x768", "32768xi64", "32768x768", sorted),
+      Case{"scatter",
+           kNumbers,
+           "%a: tensor<8x1024x64x$T>, %b: tensor<1xi64>, %c: tensor<8x1x64x$T>",
+           "sinter.scatter set %a [%b], %c dim 1 : tensor<8x1024x64x$T>, tensor<1xi64>, tensor<8x1x64x$T>",
+           {"scatter_set"}},
+      Case{"scatter of some",
+           kNumbers,
+           "%a: tensor<300x24x$T>, %b: tensor<5000xi64>, %c: tensor<5000x24x$T>",
+           "sinter.scatter mul %a [%b], %c dim 0 : tensor<300x24x$T>, tensor<5000xi64>, tensor<5000x24x$T>",
+           {"scatter_mul_copy", "scatter_mul_sort", "scatter_mul_runs"}},
   };
 }
 
@@ -209,7 +219,8 @@ class CudaCatalogTest : public ::testing::Test {
 
   // Returns the only op of the function, with location model.cc:7.
   mlir::Operation* Parse(const std::string& arguments, const std::string& op) {
-    const bool has_two = op.find("max_pool2d %a") != std::string::npos || op.starts_with("sinter.top_k");
+    const bool has_two = op.find("max_pool2d %a") != std::string::npos || op.starts_with("sinter.top_k") ||
+                         op.starts_with("sinter.sort");
     std::string text = absl::StrCat("func.func @f(", arguments, ") {\n  ", has_two ? "%r:2 = " : "%r = ", op,
                                     " loc(\"model.cc\":7:1)\n  return\n}\n");
     module_ = mlir::parseSourceString<mlir::ModuleOp>(text, context_.get());
@@ -302,6 +313,26 @@ TEST_F(CudaCatalogTest, TopKsCompile) {
             "sinter.top_k %a k 40 : tensor<8x50257x$T> -> tensor<8x40x$T>, tensor<8x40xi32>",
             {"top_k"}}});
 }
+std::vector<Case> SortCases() {
+  auto sort = [](const std::string& name, const std::string& x, const std::string& dtypes,
+                 std::vector<std::string> kernels) {
+    const std::string type = absl::StrCat("tensor<", x, "x$T>"), at = absl::StrCat("tensor<", x, "xi32>");
+    return Case{"sort " + name, dtypes, "%a: " + type,
+                absl::StrCat("sinter.sort %a descending : ", type, " -> ", type, ", ", at),
+                std::move(kernels)};
+  };
+  std::vector<std::string> one_word = SortKernels("sort", 4), two_words = one_word;
+  for (const std::vector<std::string>& more : {SortKernels("sort", 4), SortKernels("sort", 1)}) {
+    two_words.insert(two_words.end(), more.begin(), more.end());
+  }
+  one_word.push_back("sort_take"), two_words.push_back("sort_take");
+  return {sort("of short rows", "1000x50", kNumbers, {"sort_row"}),
+          sort("of rows that fill a block", "3x4096", kNumbers, {"sort_row"}),
+          sort("of a long row", "100000", "f32 bf16 i8", one_word),
+          sort("of long rows", "5x100000", "f64 i64", two_words)};
+}
+
+TEST_F(CudaCatalogTest, SortsCompile) { Compile(SortCases()); }
 TEST_F(CudaCatalogTest, ScattersCompile) { Compile(ScatterCases()); }
 TEST_F(CudaCatalogTest, PermutationsCompile) { Compile(PermutationCases()); }
 TEST_F(CudaCatalogTest, MatmulsCompile) { Compile(MatmulCases()); }

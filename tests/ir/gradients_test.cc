@@ -132,6 +132,22 @@ TEST_F(GradientsTest, Shape) {
        "sinter.scatter_add %a[%b], %c dim 0 : tensor<2x2xf64>, tensor<3xi64>, tensor<3x2xf64>",
        {"2x2xf64", "3xi64", "3x2xf64"},
        {{1, 2, 3, 4}, {1, -1, 1}, kSix}},
+      {"scatter set",
+       "sinter.scatter set %a[%b], %c dim 0 : tensor<2x2xf64>, tensor<3xi64>, tensor<3x2xf64>",
+       {"2x2xf64", "3xi64", "3x2xf64"},
+       {{1, 2, 3, 4}, {1, -1, 1}, kSix}},
+      {"scatter max",
+       "sinter.scatter max %a[%b], %c dim 1 : tensor<2x3xf64>, tensor<2xi32>, tensor<2x2xf64>",
+       {"2x3xf64", "2xi32", "2x2xf64"},
+       {{1, 2.5, 3, 4, 5, 6}, {1, 1}, {2, 3, 5.5, 4.5}}},
+      {"scatter min",
+       "sinter.scatter min %a[%b], %c dim 0 : tensor<4xf64>, tensor<4xi32>, tensor<4xf64>",
+       {"4xf64", "4xi32", "4xf64"},
+       {{1, 2.5, 3, 4}, {1, 1, 0, 7}, {2, 3, 5.5, 4.5}}},
+      {"scatter mul",
+       "sinter.scatter mul %a[%b], %c dim 0 : tensor<5xf64>, tensor<7xi32>, tensor<7xf64>",
+       {"5xf64", "7xi32", "7xf64"},
+       {{1, 2.5, 3, 4, 0}, {1, 1, 0, 7, 3, 2, 2}, {2, 3, 0, 4.5, -2, 0, 0}}},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.name);

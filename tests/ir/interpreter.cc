@@ -132,6 +132,27 @@ std::vector<double> Interpreter::ComputeReduction(mlir::Operation* op) {
   return elements;
 }
 
+template <typename Op, typename Combine>
+std::vector<double> Interpreter::ComputeScatter(Op scatter, const Combine& combine) {
+  std::vector<double> elements = Get(scatter.getX()), updates = Get(scatter.getUpdates());
+  std::vector<double> indices = Get(scatter.getIndices());
+  llvm::ArrayRef<int64_t> shape = TypeOf(scatter.getX()).getShape();
+  llvm::ArrayRef<int64_t> index_shape = TypeOf(scatter.getIndices()).getShape();
+  int64_t dim = scatter.getDim(), rank = index_shape.size(), i = 0;
+  ForEach(TypeOf(scatter.getUpdates()).getShape(), [&](const Coords& at) {
+    auto index = static_cast<int64_t>(indices[Position(index_shape, llvm::ArrayRef(at).slice(dim, rank))]);
+    Coords to(at.begin(), at.begin() + dim);
+    to.push_back(index);
+    to.insert(to.end(), at.begin() + dim + rank, at.end());
+    if (index >= 0 && index < shape[dim]) {
+      double& element = elements[Position(shape, to)];
+      element = combine(element, updates[i]);
+    }
+    ++i;
+  });
+  return elements;
+}
+
 std::vector<double> Interpreter::Compute(mlir::Operation* op, unsigned result) {
   if (auto constant = llvm::dyn_cast<ConstantOp>(op); constant && !constant.getValue().isSplat()) {
     std::vector<double> elements;
@@ -155,20 +176,14 @@ std::vector<double> Interpreter::Compute(mlir::Operation* op, unsigned result) {
     return elements;
   }
   if (auto scatter = llvm::dyn_cast<ScatterAddOp>(op)) {
-    std::vector<double> elements = Get(scatter.getX()), updates = Get(scatter.getUpdates());
-    std::vector<double> indices = Get(scatter.getIndices());
-    llvm::ArrayRef<int64_t> shape = TypeOf(scatter.getX()).getShape();
-    llvm::ArrayRef<int64_t> index_shape = TypeOf(scatter.getIndices()).getShape();
-    int64_t dim = scatter.getDim(), rank = index_shape.size(), i = 0;
-    ForEach(TypeOf(scatter.getUpdates()).getShape(), [&](const Coords& at) {
-      auto index = static_cast<int64_t>(indices[Position(index_shape, llvm::ArrayRef(at).slice(dim, rank))]);
-      Coords to(at.begin(), at.begin() + dim);
-      to.push_back(index);
-      to.insert(to.end(), at.begin() + dim + rank, at.end());
-      if (index >= 0 && index < shape[dim]) elements[Position(shape, to)] += updates[i];
-      ++i;
+    return ComputeScatter(scatter, [](double x, double y) { return x + y; });
+  }
+  if (auto scatter = llvm::dyn_cast<ScatterOp>(op)) {
+    return ComputeScatter(scatter, [&](double x, double y) {
+      if (scatter.getKind() == ScatterKind::set) return y;
+      if (scatter.getKind() == ScatterKind::mul) return x * y;
+      return scatter.getKind() == ScatterKind::max ? std::max(x, y) : std::min(x, y);
     });
-    return elements;
   }
   if (auto cumsum = llvm::dyn_cast<CumsumOp>(op)) {
     std::vector<double> elements = Get(cumsum.getX());

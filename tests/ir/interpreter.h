@@ -1,7 +1,7 @@
 // Evaluates a small program element by element through its ops' interfaces and the folders of arith and math.
 //
 // This is slow and exact, and needs no code generator. Fusible ops and reductions run as their interfaces
-// define them. scatter_add and cumsum have no scalar body, so this file implements them.
+// define them. scatters and cumsum have no scalar body, so this file implements them.
 //
 //   Interpreter run(context);
 //   run.Set(argument, {1, 2, 3});
@@ -39,6 +39,8 @@ class Interpreter {
 
   std::vector<double> Compute(mlir::Operation* op, unsigned result);
   std::vector<double> ComputeReduction(mlir::Operation* op);
+  template <typename Op, typename Combine>
+  std::vector<double> ComputeScatter(Op scatter, const Combine& combine);
 
   mlir::OwningOpRef<mlir::ModuleOp> module_;
   mlir::OpBuilder builder_;

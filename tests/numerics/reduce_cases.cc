@@ -98,6 +98,41 @@ void AddTopKs(std::vector<OpCase>& cases) {
   }
 }
 
+// Types of few values have many equal elements. Long rows are sorted word by word on GPUs.
+void AddSorts(std::vector<OpCase>& cases) {
+  struct Sizes {
+    const char *name, *shape, *dtypes;
+    bool has_gradient;
+  };
+  const Sizes all[] = {{"rows", "5x17x", kNumbers, true},
+                       {"one", "3x1x", "f32 i32", true},
+                       {"padded", "2x3x1000x", kNumbers, false},
+                       {"no_rows", "0x4x", "f32", false},
+                       {"empty", "3x0x", "f32", false},
+                       {"long", "4103x", kNumbers, false},
+                       {"long_rows", "3x4200x", "f64 f32 bf16 i64 i8", false},
+                       {"very_long", "20011x", "f32 i64", false}};
+  for (const Sizes& s : all) {
+    for (bool descending : {false, true}) {
+      for (bool special : {false, true}) {
+        const std::string type = std::string("tensor<") + s.shape + "$T>",
+                          positions = std::string("tensor<") + s.shape + "i32>";
+        OpCase made{
+            std::string("sort_") + s.name + (descending ? "_descending" : "") + (special ? "_special" : ""),
+            OpClass::kExact,
+            std::string("%r:2 = sinter.sort %a ") + (descending ? "descending" : "") + " : " + type + " -> " +
+                type + ", " + positions,
+            {{type, -100, 100}},
+            {type, positions},
+            s.dtypes,
+            s.has_gradient && !special};
+        made.special_values = special;
+        cases.push_back(made);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<OpCase> ReduceCases() {
@@ -155,6 +190,7 @@ std::vector<OpCase> ReduceCases() {
   }
   AddCumsums(cases);
   AddTopKs(cases);
+  AddSorts(cases);
   return cases;
 }
 

@@ -174,6 +174,31 @@ std::vector<Value> TopK(const Call& call) {
   return {values, positions};
 }
 
+// The order of sinter.sort: by value, NaN last, then by position; the other way round, but for positions, if
+// it is descending.
+std::vector<Value> Sort(const Call& call) {
+  const Value& x = call.in[0];
+  Value values = call.Result(0), positions = call.Result(1);
+  const bool descending = call.Flag("descending");
+  const int64_t size = x.shape.back();
+  const auto is_less = [&](int64_t a, int64_t b) {
+    if (!x.is_real()) return x.ints[a] < x.ints[b];
+    if (std::isnan(x.reals[a])) return false;
+    return std::isnan(x.reals[b]) || x.reals[a] < x.reals[b];
+  };
+  for (int64_t row = 0; size > 0 && row < x.size() / size; ++row) {
+    std::vector<int64_t> order(static_cast<size_t>(size));
+    std::iota(order.begin(), order.end(), row * size);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int64_t a, int64_t b) { return descending ? is_less(b, a) : is_less(a, b); });
+    for (int64_t j = 0; j < size; ++j) {
+      values.Copy(row * size + j, x, order[j]);
+      positions.ints[row * size + j] = order[j] - row * size;
+    }
+  }
+  return {values, positions};
+}
+
 }  // namespace
 
 void AddReduceOps(OpTable& table) {
@@ -190,6 +215,7 @@ void AddReduceOps(OpTable& table) {
   table["sinter.argmin"] = Argmin;
   table["sinter.cumsum"] = Cumsum;
   table["sinter.top_k"] = TopK;
+  table["sinter.sort"] = Sort;
 }
 
 }  // namespace sinter::reference

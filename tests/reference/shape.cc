@@ -1,5 +1,7 @@
 // Ops that move elements or create them.
 #include <algorithm>
+#include <cmath>
+#include <functional>
 
 #include "sinter/tests/reference/reference.h"
 
@@ -145,7 +147,9 @@ std::vector<Value> TakeAlong(const Call& call) {
   })};
 }
 
-std::vector<Value> ScatterAdd(const Call& call) {
+// Combines each update with the element of x that its index names, in order.
+template <typename Reals, typename Ints>
+std::vector<Value> Scattered(const Call& call, const Reals& reals, const Ints& ints) {
   const Value &indices = call.in[1], &updates = call.in[2];
   int64_t dim = call.Int("dim");
   Value r = call.in[0];
@@ -156,13 +160,40 @@ std::vector<Value> ScatterAdd(const Call& call) {
     int64_t to = Offset(r.shape, Around(at, dim, indices.shape.size(), index)),
             from = Offset(updates.shape, at);
     if (r.is_real()) {
-      r.reals[to] += updates.reals[from];
+      r.reals[to] = reals(r.reals[to], updates.reals[from]);
     } else {
-      r.ints[to] =
-          static_cast<int64_t>(static_cast<uint64_t>(r.ints[to]) + static_cast<uint64_t>(updates.ints[from]));
+      r.ints[to] = ints(r.ints[to], updates.ints[from]);
     }
   });
   return {r};
+}
+
+template <typename Combine>
+int64_t Wrapped(int64_t x, int64_t y, const Combine& combine) {
+  return static_cast<int64_t>(combine(static_cast<uint64_t>(x), static_cast<uint64_t>(y)));
+}
+
+std::vector<Value> ScatterAdd(const Call& call) {
+  return Scattered(
+      call, [](double x, double y) { return x + y; },
+      [](int64_t x, int64_t y) { return Wrapped(x, y, std::plus<uint64_t>()); });
+}
+
+std::vector<Value> Scatter(const Call& call) {
+  const int64_t kind = call.Int("kind");  // set, max, min, mul
+  return Scattered(
+      call,
+      [&](double x, double y) {
+        if (kind == 0) return y;
+        if (kind == 3) return x * y;
+        if (std::isnan(x) || std::isnan(y)) return x + y;
+        return kind == 1 ? std::max(x, y) : std::min(x, y);
+      },
+      [&](int64_t x, int64_t y) {
+        if (kind == 0) return y;
+        if (kind == 3) return Wrapped(x, y, std::multiplies<uint64_t>());
+        return kind == 1 ? std::max(x, y) : std::min(x, y);
+      });
 }
 
 std::vector<Value> OneHot(const Call& call) {
@@ -196,6 +227,7 @@ void AddShapeOps(OpTable& table) {
   table["sinter.gather"] = Gather;
   table["sinter.take_along"] = TakeAlong;
   table["sinter.scatter_add"] = ScatterAdd;
+  table["sinter.scatter"] = Scatter;
   table["sinter.one_hot"] = OneHot;
 }
 

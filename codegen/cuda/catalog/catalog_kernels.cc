@@ -6,11 +6,12 @@ namespace sinter::codegen {
 // One function for each family, in the file of its name.
 void AddPoolKernels(CudaCatalog&), AddCumsumKernels(CudaCatalog&), AddScatterKernels(CudaCatalog&),
     AddPermutationKernels(CudaCatalog&), AddMatmulKernels(CudaCatalog&), AddConvKernels(CudaCatalog&),
-    AddElementwiseKernels(CudaCatalog&), AddTopKKernels(CudaCatalog&);
+    AddElementwiseKernels(CudaCatalog&), AddTopKKernels(CudaCatalog&), AddSortKernels(CudaCatalog&);
 
 void PopulateCudaCatalog(CudaCatalog& catalog) {
-  for (auto* add : {AddPoolKernels, AddCumsumKernels, AddScatterKernels, AddPermutationKernels,
-                    AddMatmulKernels, AddConvKernels, AddElementwiseKernels, AddTopKKernels}) {
+  for (auto* add :
+       {AddPoolKernels, AddCumsumKernels, AddScatterKernels, AddPermutationKernels, AddMatmulKernels,
+        AddConvKernels, AddElementwiseKernels, AddTopKKernels, AddSortKernels}) {
     add(catalog);
   }
 }

@@ -75,8 +75,9 @@ class SortWriter {
     }
     if (sort_.sorted_keys) outputs.push_back(*sort_.sorted_keys);
     outputs.push_back(sort_.numbers);
-    std::string code = absl::StrCat("SortAlone<", passes_, ", ", KeepsKeys(), ">(", sort_.keys, ", ", between,
-                                    Targets(next, sort_.sorted_keys.has_value()), ")");
+    std::string code =
+        absl::StrCat("SortAlone<", passes_, ", ", KeepsKeys(), ">(", sort_.keys, ", ", sort_.numbers_from,
+                     ", ", between, Targets(next, sort_.sorted_keys.has_value()), ")");
     call_.launches.push_back(text_.Launch(sort_.name + "_sort", code, sort_.sources, outputs, 1, block_));
   }
 
@@ -103,7 +104,7 @@ class SortWriter {
 
       Arguments moved = counted, targets;
       if (!is_first) moved.push_back(ReadWords(from[1]));
-      const std::string number_code = is_first ? "Positions{}" : "StoredWords{$1}";
+      const std::string number_code = is_first ? sort_.numbers_from : "StoredWords{$1}";
       const size_t next = moved.size();
       moved.push_back(ReadWords(counts)), moved.push_back(ReadWords(totals));
       const bool keeps_keys = !is_last || sort_.sorted_keys;

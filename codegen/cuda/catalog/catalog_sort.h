@@ -11,12 +11,14 @@
 
 namespace sinter::codegen {
 
-// Sorts the numbers 0 to count - 1 by their keys.
+// Sorts numbers, 0 to count - 1 or others, by their keys.
 struct RadixSort {
   std::string name;       // Prefix of the kernels' names: "random_permutation".
   int64_t count = 0;      // From 1 to kMostSorted.
   int64_t key_bits = 32;  // Higher bits of the keys are 0.
-  std::string keys;       // C++ code: a function from a number to its key, with the sources as $0, $1, ...
+  std::string keys;       // C++ code: a function from a position to its key, with the sources as $0, $1, ...
+  // C++ code: a function from a position to the number that is sorted.
+  std::string numbers_from = "Positions{}";
   std::vector<CatalogArgument> sources;
   // Target of the sorted keys, as u32; nullopt if they are not needed.
   std::optional<CatalogArgument> sorted_keys;

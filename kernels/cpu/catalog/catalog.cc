@@ -8,7 +8,8 @@
 namespace sinter::kernels {
 
 // One function for each kernel, in the file of its name.
-CatalogKernel CumsumKernel(), RandomPermutationKernel(), ScatterAddKernel(), TopKKernel();
+CatalogKernel CumsumKernel(), RandomPermutationKernel(), ScatterAddKernel(), ScatterKernel(), SortKernel(),
+    TopKKernel();
 
 namespace {
 
@@ -50,8 +51,9 @@ std::string CheckOperand(const CatalogOperand& operand, const char* what, int64_
 }
 
 std::span<const CatalogKernel> CatalogKernels() {
-  static const CatalogKernel kKernels[] = {CumsumKernel(), RandomPermutationKernel(), ScatterAddKernel(),
-                                           TopKKernel()};
+  static const CatalogKernel kKernels[] = {CumsumKernel(),     RandomPermutationKernel(),
+                                           ScatterAddKernel(), ScatterKernel(),
+                                           SortKernel(),       TopKKernel()};
   return kKernels;
 }
 

@@ -125,3 +125,19 @@ func.func @top_k(%x: tensor<2x3xf32>) {
   %0, %1 = sinter.top_k %x k 2 : tensor<2x3xf32> -> tensor<2x2xf32>, tensor<2x1xi32>
   return
 }
+
+// -----
+
+func.func @sort(%x: tensor<f32>) {
+  // expected-error @+1 {{'sinter.sort' op sorts elements of 'tensor<f32>'; expected rank 1 or more}}
+  %0, %1 = sinter.sort %x : tensor<f32> -> tensor<f32>, tensor<i32>
+  return
+}
+
+// -----
+
+func.func @sort(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{'sinter.sort' op has results 'tensor<2x2xf32>' and 'tensor<2x3xi32>'; expected the operand's type, and i32 of its shape}}
+  %0, %1 = sinter.sort %x : tensor<2x3xf32> -> tensor<2x2xf32>, tensor<2x3xi32>
+  return
+}

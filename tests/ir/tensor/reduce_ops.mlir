@@ -30,5 +30,7 @@ func.func @reductions(%x: tensor<2x3x4xf32>, %b: tensor<2x3xi1>) {
   %12 = sinter.cumsum %x dim 1 {reverse} : tensor<2x3x4xf32>
   // CHECK: sinter.top_k %{{.*}} k 2 : tensor<2x3x4xf32> -> tensor<2x3x2xf32>, tensor<2x3x2xi32>
   %13:2 = sinter.top_k %x k 2 : tensor<2x3x4xf32> -> tensor<2x3x2xf32>, tensor<2x3x2xi32>
+  // CHECK: sinter.sort %{{.*}} descending : tensor<2x3x4xf32> -> tensor<2x3x4xf32>, tensor<2x3x4xi32>
+  %14:2 = sinter.sort %x descending : tensor<2x3x4xf32> -> tensor<2x3x4xf32>, tensor<2x3x4xi32>
   return
 }

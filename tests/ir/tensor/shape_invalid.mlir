@@ -200,6 +200,14 @@ func.func @scatter_add_updates(%x: tensor<5x4xf32>, %i: tensor<2xi64>, %u: tenso
 
 // -----
 
+func.func @scatter_updates(%x: tensor<5x4xf32>, %i: tensor<2xi64>, %u: tensor<4x2xf32>) {
+  // expected-error @+1 {{'sinter.scatter' op to 'tensor<5x4xf32>' at 'tensor<2xi64>' along dimension 0 takes updates 'tensor<2x4xf32>', not 'tensor<4x2xf32>'}}
+  %0 = sinter.scatter max %x[%i], %u dim 0 : tensor<5x4xf32>, tensor<2xi64>, tensor<4x2xf32>
+  return
+}
+
+// -----
+
 func.func @one_hot_rank(%i: tensor<2xi64>) {
   // expected-error @+1 {{'sinter.one_hot' op of 'tensor<2xi64>' gives 'tensor<3x5xf32>': the same dimensions and one more are wanted}}
   %0 = sinter.one_hot %i : tensor<2xi64> -> tensor<3x5xf32>

@@ -42,6 +42,8 @@ func.func @indexed(%x: tensor<5x4xf32>, %i: tensor<2x3xi64>, %j: tensor<7x4xi32>
   %1 = sinter.take_along %x[%j] dim 0 : tensor<5x4xf32>, tensor<7x4xi32> -> tensor<7x4xf32>
   // CHECK: sinter.scatter_add %{{.*}}[%{{.*}}], %{{.*}} dim 0 : tensor<5x4xf32>, tensor<2x3xi64>, tensor<2x3x4xf32>
   %2 = sinter.scatter_add %x[%i], %u dim 0 : tensor<5x4xf32>, tensor<2x3xi64>, tensor<2x3x4xf32>
+  // CHECK: sinter.scatter set %{{.*}}[%{{.*}}], %{{.*}} dim 0 : tensor<5x4xf32>, tensor<2x3xi64>, tensor<2x3x4xf32>
+  %s = sinter.scatter set %x[%i], %u dim 0 : tensor<5x4xf32>, tensor<2x3xi64>, tensor<2x3x4xf32>
   // CHECK: sinter.one_hot %{{.*}} : tensor<2x3xi64> -> tensor<2x3x10xf32>
   %3 = sinter.one_hot %i : tensor<2x3xi64> -> tensor<2x3x10xf32>
   return
