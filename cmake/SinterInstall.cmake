@@ -52,7 +52,7 @@ endfunction()
 
 # No shared libraries with sanitizers: their symbols would stay undefined, and such builds are not installed.
 if(NOT SINTER_SANITIZE)
-  sinter_shared_library(sinter_shared sinter sinter sinter_runtime sinter_data sinter_frontend)
+  sinter_shared_library(sinter_shared sinter sinter sinter_runtime sinter_data sinter_train sinter_frontend)
   sinter_shared_library(sinter_runtime_shared runtime sinter_runtime sinter_runtime)
   foreach(tool sinter sinter-compile sinter-opt)
     if(TARGET ${tool})
