@@ -3,7 +3,7 @@
 //   class Announce : public train::Extension {
 //    public:
 //     absl::Status Run(train::Trainer& trainer) override {
-//       SINTER_ASSIGN_OR_RETURN(const sn::Values seen, trainer.observation());
+//       SINTER_ASSIGN_OR_RETURN(const train::Values seen, trainer.observation());
 //       std::cout << "loss " << seen.at("main/loss") << "\n";
 //       return absl::OkStatus();
 //     }

@@ -184,8 +184,8 @@ void AddTotals(const MetricTotals& from, const std::string& prefix, MetricTotals
   }
 }
 
-Values ValuesOf(const MetricTotals& totals) {
-  Values values;
+train::Values ValuesOf(const MetricTotals& totals) {
+  train::Values values;
   for (const auto& [name, total] : totals) {
     if (total.is_number()) values[name] = total.Value();
   }

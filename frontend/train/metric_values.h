@@ -22,11 +22,15 @@ namespace sinter {
 
 inline constexpr std::string_view kMetricPrefix = "metric/";
 
+namespace train {
+
 // Numbers by name, such as "main/loss".
 using Values = std::map<std::string, double>;
 
+}  // namespace train
+
 struct MetricValues {
-  Values numbers;
+  train::Values numbers;
   std::map<std::string, HostTensor> tables;  // Of metrics::Confusion.
 };
 
@@ -73,7 +77,7 @@ using MetricTotals = std::map<std::string, MetricTotal>;
 // Adds each of `from`, under prefix and name, to `to`.
 void AddTotals(const MetricTotals& from, const std::string& prefix, MetricTotals& to);
 // The values of all totals that are numbers.
-Values ValuesOf(const MetricTotals& totals);
+train::Values ValuesOf(const MetricTotals& totals);
 
 // Returns the sums that ReadMetrics computes its values from, by name, and empties the metrics. Without
 // metrics the result is empty. Other errors as ReadMetrics.

@@ -6,7 +6,7 @@
 //       .Extend(train::LogReport())
 //       .Extend(train::PrintReport({"epoch", "main/loss", "validation/main/accuracy", "elapsed_time"}))
 //       .Extend([](train::Trainer& t) -> absl::Status {
-//         SINTER_ASSIGN_OR_RETURN(sn::Values seen, t.observation());
+//         SINTER_ASSIGN_OR_RETURN(train::Values seen, t.observation());
 //         if (seen["main/loss"] > 1e3) t.Stop("the loss is too large");
 //         return absl::OkStatus();
 //       }, {.trigger = train::Every(100, train::kIteration)});
