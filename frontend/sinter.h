@@ -41,6 +41,7 @@
 #include "sinter/frontend/optim/optimizer.h"
 #include "sinter/frontend/optim/rate_schedule.h"
 #include "sinter/frontend/optim/rule.h"
+#include "sinter/frontend/optim/schedules.h"
 #include "sinter/frontend/optim/update_options.h"
 #include "sinter/frontend/train/train.h"
 #include "sinter/runtime/runtime.h"

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# The programs on MNIST learn, agree with each other, and go on where they were interrupted.
+#
+#   mnist_trains.sh MNIST_TRAINER MNIST_PARALLEL MNIST_BY_HAND
+set -euo pipefail
+trainer=$1 parallel=$2 by_hand=$3
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+# Drawn digits: no data there.
+export SINTER_DATA=$folder/none
+
+"$trainer" --epochs 2 --out whole --device cpu | tee whole.txt
+"$trainer" --epochs 1 --out parts --device cpu > /dev/null
+"$trainer" --epochs 2 --out parts --device cpu > /dev/null
+last() { (cd "$1" && ls snapshot_iter_*.safetensors | sort -V | tail -1); }
+test "$(last whole)" = "$(last parts)"
+# All but the times in the log.
+timeless() { sed -E 's/"elapsed_time": [^,]*, //' "$1/log"; }
+diff <(timeless whole) <(timeless parts)
+test -s whole/loss.svg
+test -s whole/best.safetensors
+
+# Two devices count the same examples: the accuracies agree to rounding.
+SINTER_CPU_DEVICES=2 "$parallel" --epochs 2 --out parallel --device cpu:0,cpu:1 | tee parallel.txt
+"$by_hand" --epochs 1 --device cpu > by_hand.txt
+"$by_hand" --epochs 2 --device cpu >> by_hand.txt
+test "$(wc -l < by_hand.txt)" = 2
+"$by_hand" --epochs 2 --device cpu > again.txt
+test ! -s again.txt
+python3 - whole/log parallel/log by_hand.txt << 'END'
+import json, sys
+whole, parallel = (json.load(open(path)) for path in sys.argv[1:3])
+by_hand = [float(line.split()[-1]) for line in open(sys.argv[3])]
+key = "validation/main/accuracy"
+assert len(whole) == len(parallel) == len(by_hand) == 2
+assert whole[1][key] > 0.8, whole
+for a, b, c in zip(whole, parallel, by_hand):
+    assert abs(a[key] - b[key]) < 0.02, (a, b)
+    assert abs(a[key] - c) < 1e-5, (a, c)
+    assert abs(a["main/loss"] - b["main/loss"]) < 0.02, (a, b)
+END
+
+# A signal ends the training with a snapshot.
+"$trainer" --epochs 100000 --out signal --device cpu > /dev/null 2> error.txt &
+for _ in $(seq 600); do
+  test -e signal/log && break
+  sleep 0.1
+done
+kill -TERM $!
+if wait $!; then exit 1; fi
+grep -q "a signal, SIGTERM, ended the training after update" error.txt
+update=$(sed -E 's/.*after update ([0-9]+).*/\1/' error.txt)
+test -s "signal/snapshot_iter_$update.safetensors"
