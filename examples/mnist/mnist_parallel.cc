@@ -1,5 +1,5 @@
-// Trains a small network on MNIST on several devices, each with a part of every batch. But for one line it is the
-// program for one device. Losses and accuracies count every example once.
+// Trains a small network on MNIST on several devices, each with a part of every batch. But for one line it is
+// the program for one device. Losses and accuracies count every example once.
 //
 //   mnist_parallel --epochs 20 --out result --device gpu:0,gpu:1
 #include <iostream>

@@ -1,5 +1,6 @@
 // Trains a small network on MNIST with the Trainer: evaluation, a log, a table, a plot, snapshots, resuming.
-// Without MNIST's files the digits are drawn. Ctrl-C ends it with a snapshot; the next start goes on from there.
+// Without MNIST's files the digits are drawn. Ctrl-C ends it with a snapshot; the next start goes on from
+// there.
 //
 //   mnist_trainer --epochs 20 --out result --device gpu:0
 #include <iostream>

@@ -19,7 +19,8 @@ namespace sinter {
 
 class NamedBatches : public BatchStream {
  public:
-  // InvalidArgument: the number of names is not that of the iterator's tensors, or a name is empty or repeated.
+  // InvalidArgument: the number of names is not that of the iterator's tensors, or a name is empty or
+  // repeated.
   static absl::StatusOr<NamedBatches> Create(BatchIterator batches, std::vector<std::string> names);
 
   absl::StatusOr<Batch> Next() override { return batches_.Next(); }

@@ -29,8 +29,8 @@ RateSchedule PolynomialDecay(double rate, int64_t total_steps, double power = 1,
 // rate * (1 + gamma * step)^-power.
 RateSchedule InverseDecay(double rate, double gamma, double power = 1, Where where = Where::current());
 
-// A linear warm-up over `warmup_steps` (at least 1) that ends at `rate`, then rate * sqrt(warmup_steps / n) at
-// the n-th step, counted from 1.
+// A linear warm-up over `warmup_steps` (at least 1) that ends at `rate`, then rate * sqrt(warmup_steps / n)
+// at the n-th step, counted from 1.
 RateSchedule InverseSqrtDecay(double rate, int64_t warmup_steps, Where where = Where::current());
 // The same with the peak factor / sqrt(model_size * warmup_steps): Vaswani et al., "Attention Is All You
 // Need" (arXiv 1706.03762), equation 3.

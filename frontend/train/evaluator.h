@@ -1,7 +1,7 @@
 // Measures a function over one epoch of a stream: exact means over all examples, by its metrics.
 //
-//   SINTER_ASSIGN_OR_RETURN(train::Values seen, train::Evaluate(session, test, "test"));      // seen["accuracy"]
-//   trainer.Extend(train::Evaluator(test, "test"));               // Observes "validation/main/accuracy", ...
+//   SINTER_ASSIGN_OR_RETURN(train::Values seen, train::Evaluate(session, test, "test"));  // seen["accuracy"]
+//   trainer.Extend(train::Evaluator(test, "test"));          // Observes "validation/main/accuracy", ...
 //
 // The function should be of Mode::kEval and have metrics (frontend/train/metrics.h). The position of the
 // stream is afterwards what it was before, so every evaluation reads the same epoch.

@@ -38,7 +38,7 @@ class LogReport : public Extension {
  public:
   explicit LogReport(LogReportOptions options = {}) : options_(std::move(options)) {}
 
-  // What was logged so far; "epoch" counts whole epochs.
+  // Returns the objects so far; "epoch" counts whole epochs.
   const std::vector<Values>& entries() const { return entries_; }
 
   absl::Status Run(Trainer& trainer) override;
@@ -56,8 +56,8 @@ struct PrintReportOptions {
   std::FILE* out = nullptr;  // Null: the standard output.
 };
 
-// Prints a row of these keys for each new entry of the trainer's first LogReport; a key that an entry lacks is
-// blank. FailedPrecondition: there is no LogReport.
+// Prints a row of these keys for each new entry of the trainer's first LogReport; a key that an entry lacks
+// is blank. FailedPrecondition: there is no LogReport.
 class PrintReport : public Extension {
  public:
   explicit PrintReport(std::vector<std::string> keys, PrintReportOptions options = {})

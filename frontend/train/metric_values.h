@@ -31,7 +31,7 @@ using Values = std::map<std::string, double>;
 
 struct MetricValues {
   train::Values numbers;
-  std::map<std::string, HostTensor> tables;  // Of metrics::Confusion.
+  std::map<std::string, HostTensor> tables;  // Tables of metrics::Confusion.
 };
 
 // Returns the values of the function's metrics since the last reading, and empties them. Takes one transfer

@@ -104,8 +104,9 @@ Tensor AccuracyTable(const Tensor& logits, const Tensor& labels, const Options& 
   return SumAndCount(Equal(ArgMax(logits, -1, labels.dtype()), labels), WeightsOf(labels, options));
 }
 
-Tensor TopKTable(const Tensor& logits, const Tensor& labels, int64_t k, const Options& options, Where where) {
-  CompositeCall call("metrics::TopK", where, OperandsOf({logits, labels}, options.weights));
+Tensor TopKAccuracyTable(const Tensor& logits, const Tensor& labels, int64_t k, const Options& options,
+                         Where where) {
+  CompositeCall call("metrics::TopKAccuracy", where, OperandsOf({logits, labels}, options.weights));
   if (!call.ok()) return {};
   std::string wrong = WrongLabels(logits, labels, options);
   if (wrong.empty() && k < 1) wrong = absl::StrCat("needs a k of at least 1, got ", k);
@@ -199,8 +200,9 @@ BinaryAccuracy::BinaryAccuracy(const Tensor& scores, const Tensor& targets, doub
                                const std::optional<Tensor>& weights, Where where)
     : Measure("mean", BinaryTable(scores, targets, threshold, weights, where)) {}
 
-TopK::TopK(const Tensor& logits, const Tensor& labels, int64_t k, const Options& options, Where where)
-    : Measure("mean", TopKTable(logits, labels, k, options, where)) {}
+TopKAccuracy::TopKAccuracy(const Tensor& logits, const Tensor& labels, int64_t k, const Options& options,
+                           Where where)
+    : Measure("mean", TopKAccuracyTable(logits, labels, k, options, where)) {}
 
 Confusion::Confusion(const Tensor& logits, const Tensor& labels, const Options& options, Where where)
     : Measure("confusion",

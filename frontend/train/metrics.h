@@ -18,7 +18,8 @@
 // interrupted training continues with its sums.
 //
 // Logits are [..., classes] of floats, labels are i32 or i64 [...]. Weights have the shape of the labels (or
-// of the values), or its first dimensions. An example of weight 0 does not count, even if its value is infinite.
+// of the values), or its first dimensions. An example of weight 0 does not count, even if its value is
+// infinite.
 #ifndef SINTER_FRONTEND_TRAIN_METRICS_H_
 #define SINTER_FRONTEND_TRAIN_METRICS_H_
 
@@ -34,7 +35,7 @@ namespace sinter {
 
 namespace metrics {
 
-// What one run adds to a metric: a table of sums, f64[2] or f64[rows, columns], and how to read it.
+// The sums that one run adds to a metric, f64[2] or f64[rows, columns], and how to read them.
 class Measure {
  public:
   const std::string& kind() const { return kind_; }  // "mean": the last part of the variable's name.
@@ -88,10 +89,10 @@ class BinaryAccuracy : public Measure {
 };
 
 // The part of the examples whose label is among the k largest logits; k is at least 1.
-class TopK : public Measure {
+class TopKAccuracy : public Measure {
  public:
-  TopK(const Tensor& logits, const Tensor& labels, int64_t k, const Options& options = {},
-       Where where = Where::current());
+  TopKAccuracy(const Tensor& logits, const Tensor& labels, int64_t k, const Options& options = {},
+               Where where = Where::current());
 };
 
 // The weights of the examples by label (rows) and prediction (columns): MetricValues::tables has it as

@@ -19,8 +19,8 @@ struct PlotReportOptions {
   std::string x = "epoch";  // Key of the horizontal axis: "epoch", "iteration" or "elapsed_time".
 };
 
-// Returns an SVG document with a curve for each key: lines between the entries that have it, in both axes from
-// the least to the largest value. Numbers that are not finite are left out.
+// Returns an SVG document with a curve for each key: lines between the entries that have it, in both axes
+// from the least to the largest value. Numbers that are not finite are left out.
 std::string PlotSvg(const std::vector<Values>& entries, const std::vector<std::string>& keys,
                     const std::string& x);
 

@@ -22,7 +22,7 @@ namespace sinter::train {
 struct ProgressBarOptions {
   std::FILE* out = nullptr;                        // Null: the standard output.
   std::chrono::milliseconds interval{100};         // The least time between two drawings.
-  std::optional<bool> is_terminal = std::nullopt;  // Whether `out` is one, if this is not to be found out.
+  std::optional<bool> is_terminal = std::nullopt;  // True if `out` is one. Default: asks the system.
 };
 
 // Returns the line's text. `rate` is in updates a second, 0 if it is not known.

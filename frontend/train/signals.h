@@ -3,8 +3,8 @@
 //   SignalScope signals(/*active=*/true);
 //   while (!signals.Caught()) ...
 //
-// The second signal has the effect that it had before. A signal that was ignored stays ignored. One scope at a
-// time catches signals; a scope inside another one sees what that catches.
+// The second signal has the effect that it had before. A signal that was ignored stays ignored. One scope at
+// a time catches signals; a scope inside another one sees what that catches.
 #ifndef SINTER_FRONTEND_TRAIN_SIGNALS_H_
 #define SINTER_FRONTEND_TRAIN_SIGNALS_H_
 

@@ -115,7 +115,7 @@ absl::Status Snapshot::Write(Trainer& trainer, const std::string& path, std::vec
                           });
     return absl::OkStatus();
   }
-  // Where ranks hold parts of variables, all processes save together.
+  // All processes save together if ranks hold parts of variables.
   const std::span<const VariableInfo> variables = trainer.session().variables();
   const bool is_together =
       std::ranges::any_of(variables, [](const VariableInfo& v) { return v.is_cut || v.is_sum; });

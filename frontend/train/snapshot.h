@@ -1,11 +1,11 @@
 // Snapshot: checkpoints of the session together with the whole state of the trainer.
 //
-//   trainer.Extend(train::Snapshot({.keep = 3, .autoload = true}));             // The newest three; goes on from there.
-//   trainer.Extend(train::Snapshot({.file = "best"}),                           // Replaced when it gets better.
+//   trainer.Extend(train::Snapshot({.keep = 3, .autoload = true}));  // Keeps three; goes on from the newest.
+//   trainer.Extend(train::Snapshot({.file = "best"}),                // Replaced when it gets better.
 //                  {.trigger = train::OnBest("validation/main/accuracy", train::kMax)});
 //
-// A snapshot is a checkpoint (runtime/session/checkpoint.h): LoadCheckpoint reads its variables, also without a
-// trainer. The file is replaced as a whole: a program that is killed while it writes leaves the old one.
+// A snapshot is a checkpoint (runtime/session/checkpoint.h): LoadCheckpoint reads its variables, also without
+// a trainer. The file is replaced as a whole: a program that is killed while it writes leaves the old one.
 #ifndef SINTER_FRONTEND_TRAIN_SNAPSHOT_H_
 #define SINTER_FRONTEND_TRAIN_SNAPSHOT_H_
 

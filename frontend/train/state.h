@@ -1,4 +1,4 @@
-// What an extension, a trigger or the trainer keeps in a checkpoint: texts and numbers by name.
+// State of an extension, a trigger or the trainer in a checkpoint: texts and numbers by name.
 //
 //   void Save(State& state) const override { state.SetNumber("best", best_); }
 //   absl::Status Load(const State& state) override {

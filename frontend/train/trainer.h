@@ -1,6 +1,6 @@
 // The training loop: updates, and extensions between them.
 //
-//   train::Trainer trainer(session, train::Updater(stream, "train"), {.stop = train::Epochs(20), .out = "result"});
+//   train::Trainer trainer(session, train::Updater(stream, "train"), {.stop = train::Epochs(20)});
 //   trainer.Extend(train::Evaluator(test_stream, "test"))
 //       .Extend(train::Snapshot({.keep = 3, .autoload = true}))
 //       .Extend(train::LogReport())
@@ -130,7 +130,7 @@ class Trainer {
   absl::Status Load(const Metadata& metadata);
 
  private:
-  // What someone has not yet read of the observations.
+  // The observations that someone has not yet read.
   using Window = MetricTotals;
   struct Entry {
     std::string name;
@@ -163,7 +163,7 @@ class Trainer {
   Window seen_by_stop_, seen_outside_;
   std::string stop_reason_;
   bool has_run_ = false;
-  double time_before_ = 0;  // Of earlier processes.
+  double time_before_ = 0;  // Time of earlier processes.
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 

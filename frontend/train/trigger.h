@@ -6,9 +6,9 @@
 //   train::TrainerOptions{.stop = train::EarlyStopping({.key = "validation/main/loss", .patience = 5})};
 //   train::Trigger late = [](const train::Progress& now) { return now.iteration > 1000; };
 //
-// The semantics are Chainer's: a trigger is asked after every update, in the extension's turn, so it sees what
-// extensions of higher priority have observed. A copy of a trigger is another trigger with a state of its
-// own, and the state of triggers is in snapshots. Invalid arguments are errors of Trainer::Run.
+// The semantics are Chainer's: a trigger is asked after every update, in the extension's turn, so it sees
+// what extensions of higher priority have observed. A copy of a trigger is another trigger with a state of
+// its own, and the state of triggers is in snapshots. Invalid arguments are errors of Trainer::Run.
 #ifndef SINTER_FRONTEND_TRAIN_TRIGGER_H_
 #define SINTER_FRONTEND_TRAIN_TRIGGER_H_
 
@@ -50,7 +50,7 @@ struct TrainingLength {
   Unit unit = kEpoch;
 };
 
-// What a trigger does. A program that needs state in a trigger derives from it.
+// The behaviour of a trigger. A program that needs state in a trigger derives from it.
 class TriggerRule {
  public:
   virtual ~TriggerRule() = default;

@@ -1,4 +1,4 @@
-// What an update of the training loop is: the next batch of a stream, and what to do with it.
+// An update of the training loop: the next batch of a stream, and what to do with it.
 //
 //   train::Updater(loader, "train", {.inputs = {{"lr", optim::WarmupCosine(0.1, 100, 1000)}}})
 //

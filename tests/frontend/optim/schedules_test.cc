@@ -1,5 +1,5 @@
-// Schedules: the device's form against the program's, and both against the recurrences and formulas of PyTorch's
-// torch.optim.lr_scheduler.
+// Schedules: the device's form against the program's, and both against the recurrences and formulas of
+// PyTorch's torch.optim.lr_scheduler.
 #include "sinter/frontend/optim/schedules.h"
 
 #include <gmock/gmock.h>

@@ -93,11 +93,11 @@ INSTANTIATE_TEST_SUITE_P(, MetricsOnDevices, testing::Values(1, 3));
 TEST_P(MetricsOnDevices, CountsAreExact) {
   const train::Values seen = Measure([](Builder& b, const Tensor& x, const Tensor& t, const Tensor& w) {
     Metric(b, "accuracy", metrics::Accuracy(x, t, {.weights = w}));
-    Metric(b, "top2", metrics::TopK(x, t, 2, {.weights = w}));
+    Metric(b, "top2", metrics::TopKAccuracy(x, t, 2, {.weights = w}));
     Metric(b, "ignoring", metrics::Accuracy(x, t, {.weights = w, .ignore_label = 2}));
     Metric(b, "first", metrics::Mean(SliceDim(x, 1, 0, 1), w));
     Metric(b, "plain", x);
-    Metric(b, "top1", metrics::TopK(x, t, 1, {.weights = w}));
+    Metric(b, "top1", metrics::TopKAccuracy(x, t, 1, {.weights = w}));
   });
   double count = 0, hits = 0, top2 = 0, kept = 0, kept_hits = 0, first = 0, sum = 0;
   data_.ForEach([&](const float* row, int32_t label) {
@@ -225,7 +225,7 @@ TEST(MetricsTest, APlanFromAFileSaysWhatToCompute) {
 
 TEST(MetricsTest, ALabelOfNanLogitsIsWrong) {
   Session session = MustStart(GraphOf([](Builder& b, const Tensor& x, const Tensor& t, const Tensor& w) {
-    Metric(b, "top4", metrics::TopK(x, t, 4, {.weights = w}));
+    Metric(b, "top4", metrics::TopKAccuracy(x, t, 4, {.weights = w}));
     Metric(b, "mean", metrics::Mean(SliceDim(x, 1, 0, 1), w));
   }));
   Data data;
@@ -282,15 +282,16 @@ std::vector<ErrorCase> Mistakes() {
   return {
       In("LogitsType", [=](Builder& b) { metrics::Accuracy(X(b, {2, 3}, I32), labels(b)); },
          {"metrics::Accuracy(i32[2,3], i32[2]) takes logits of floats"}),
-      In("LabelsType", [](Builder& b) { metrics::TopK(X(b), X(b, {2}), 1); },
-         {"metrics::TopK", "takes labels of i32 or i64; Cast(labels, I32) first"}),
+      In("LabelsType", [](Builder& b) { metrics::TopKAccuracy(X(b), X(b, {2}), 1); },
+         {"metrics::TopKAccuracy", "takes labels of i32 or i64; Cast(labels, I32) first"}),
       In("LabelsShape", [](Builder& b) { metrics::Confusion(X(b), X(b, {3}, I32)); },
          {"metrics::Confusion", "takes labels i32[2], one for each row of logits"}),
       In("WeightsShape", [=](Builder& b) { metrics::Accuracy(X(b), labels(b), {.weights = X(b, {3})}); },
          {"takes weights of the shape of the values, f32[2], or of its first dimensions, not f32[3]"}),
       In("WeightsType", [](Builder& b) { metrics::Mean(X(b), X(b, {2}, I32)); },
          {"takes weights of floats; Cast(weights, F32) first"}),
-      In("K", [=](Builder& b) { metrics::TopK(X(b), labels(b), 0); }, {"needs a k of at least 1, got 0"}),
+      In("K", [=](Builder& b) { metrics::TopKAccuracy(X(b), labels(b), 0); },
+         {"needs a k of at least 1, got 0"}),
       In("Binary", [=](Builder& b) { metrics::F1(X(b), labels(b), metrics::Average::kBinary); },
          {"metrics::F1", "with Average::kBinary needs two classes, got 3"}),
       In("AucRange", [](Builder& b) { metrics::Auc(X(b), X(b), {.low = 1, .high = 1}); },

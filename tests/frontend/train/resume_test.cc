@@ -10,7 +10,8 @@ namespace {
 
 using testing::ElementsAre;
 
-// The extensions of the training under test, which ends by `signal_at`, an error at `fail_at`, or after 5 epochs.
+// The extensions of the training under test, which ends by `signal_at`, an error at `fail_at`, or after 5
+// epochs.
 struct Interruption {
   int64_t signal_at = 0, fail_at = 0;
   SnapshotOptions snapshot = {.keep = 2, .autoload = true};
@@ -21,7 +22,7 @@ struct Result {
   absl::Status status;
   std::map<std::string, std::string> variables;
   std::vector<Values> log;
-  int64_t iterations = 0;  // Of this process.
+  int64_t iterations = 0;  // Updates of this process.
 };
 
 Result Train(const std::string& folder, const Interruption& run) {
