@@ -29,6 +29,7 @@ absl::Status Main(sn::Device device, double epochs, const std::string& out) {
       .Extend(train::Snapshot({.file = "best"}),
               {.trigger = train::OnBest("validation/main/accuracy", train::kMax)})
       .Extend(train::LogReport())
+      .Extend(train::TensorBoard())
       .Extend(train::PlotReport({"main/loss", "validation/main/loss"}, {.file = "loss.svg"}))
       .Extend(train::PrintReport({"epoch", "main/loss", "validation/main/loss", "main/accuracy",
                                   "validation/main/accuracy", "elapsed_time"}))

@@ -63,15 +63,16 @@ Trainer& Trainer::Add(std::unique_ptr<Extension> extension, ExtendOptions option
     return std::ranges::any_of(entries_, [&](const auto& entry) { return entry->name == name; });
   };
   for (int number = 1; is_taken(); ++number) name = absl::StrCat(wanted, "_", number);
-  entries_.push_back(std::make_unique<Entry>(Entry{.name = name,
-                                                   .extension = std::move(extension),
-                                                   .trigger = Every(1, kIteration),
-                                                   .priority = 0,
-                                                   .before_training = options.before_training}));
-  Entry& entry = *entries_.back();
-  entry.trigger = options.trigger ? *options.trigger : entry.extension->trigger();
-  entry.priority = options.priority ? *options.priority : entry.extension->priority();
-  entry.extension->Rename(name);
+  auto entry = std::make_unique<Entry>(Entry{.name = name,
+                                             .extension = std::move(extension),
+                                             .trigger = Every(1, kIteration),
+                                             .priority = 0,
+                                             .before_training = options.before_training});
+  entry->trigger = options.trigger ? *options.trigger : entry->extension->trigger();
+  entry->priority = options.priority ? *options.priority : entry->extension->priority();
+  entry->extension->Rename(name);
+  const auto is_lower = [&](const auto& other) { return other->priority < entry->priority; };
+  entries_.insert(std::ranges::find_if(entries_, is_lower), std::move(entry));
   return *this;
 }
 
@@ -150,8 +151,6 @@ absl::Status Trainer::Begin() {
   if (error)
     return absl::PermissionDeniedError(
         absl::StrCat("cannot make the folder ", options_.out, ": ", error.message()));
-  std::ranges::stable_sort(entries_, std::ranges::greater(),
-                           [](const auto& entry) { return entry->priority; });
   for (const auto& entry : entries_) SINTER_RETURN_IF_ERROR(RunEntry(*entry, &Extension::Resume));
   start_ = std::chrono::steady_clock::now();
   for (const auto& entry : entries_) SINTER_RETURN_IF_ERROR(RunEntry(*entry, &Extension::Start));

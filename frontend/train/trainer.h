@@ -156,7 +156,7 @@ class Trainer {
   Session* session_;
   Updater updater_;
   TrainerOptions options_;
-  std::vector<std::unique_ptr<Entry>> entries_;  // By falling priority once Run has begun.
+  std::vector<std::unique_ptr<Entry>> entries_;  // By falling priority.
   Progress progress_;
   std::map<std::string, double> inputs_;
   Entry* running_ = nullptr;

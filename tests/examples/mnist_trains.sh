@@ -30,6 +30,7 @@ def values(path):  # What follows the header.
 assert values(sys.argv[1]) == values(sys.argv[2])
 END
 test -s whole/loss.svg
+test "$(ls whole/events.out.tfevents.* | wc -l)" = 1
 test -s whole/best.safetensors
 
 # Two devices count the same examples: the accuracies agree to rounding.
