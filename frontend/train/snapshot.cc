@@ -58,6 +58,8 @@ absl::StatusOr<std::string> Snapshot::Newest(const std::string& folder) const {
     const std::string name = options_.file + kSuffix;
     return std::filesystem::exists(folder + "/" + name) ? name : "";
   }
+  // Another process may not have made the folder yet.
+  if (!std::filesystem::exists(folder)) return "";
   const std::string prefix = options_.file.substr(0, mark);
   const std::string suffix = options_.file.substr(mark + sizeof(kMark) - 1) + kSuffix;
   int64_t newest = -1;

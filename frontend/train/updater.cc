@@ -41,6 +41,7 @@ absl::Status Updater::Start(Session& session) {
   };
   takes_weights_ = has("weights") && std::ranges::find(names_, "weights") == names_.end();
   for (const auto& [name, rate] : options_.inputs) {
+    SINTER_RETURN_IF_ERROR(rate.status());
     if (has(name)) continue;
     std::string inputs;
     for (const TensorInfo& input : info.inputs)

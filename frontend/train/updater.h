@@ -35,13 +35,19 @@ class Rate {
   Rate(T number) : number_(static_cast<double>(number)) {}
   template <typename F>
     requires(std::is_invocable_r_v<double, F&, int64_t> && !std::is_same_v<std::decay_t<F>, Rate>)
-  Rate(F function) : function_(std::move(function)) {}
+  Rate(F function) {
+    if constexpr (requires { absl::Status(function.status()); }) status_ = function.status();
+    function_ = std::move(function);
+  }
 
   bool is_number() const { return function_ == nullptr; }
+  // The error of a schedule that was made from invalid numbers.
+  const absl::Status& status() const { return status_; }
   double At(int64_t iteration) const { return is_number() ? number_ : function_(iteration); }
 
  private:
   double number_ = 0;
+  absl::Status status_;
   std::function<double(int64_t)> function_;
 };
 

@@ -4,6 +4,7 @@
 #include "sinter/frontend/train/snapshot.h"
 #include "sinter/tests/frontend/train/small_training.h"
 #include "sinter/tests/frontend/train/train_checks.h"
+#include "sinter/tests/runtime/world_threads.h"
 
 namespace sinter::train {
 namespace {
@@ -128,6 +129,36 @@ TEST_F(ResumeTest, OtherDataIsAnError) {
   trainer.Extend(Snapshot({.autoload = true}));
   EXPECT_ERROR(trainer.Run(), absl::StatusCode::kInvalidArgument,
                "snapshot_iter_8.safetensors: the stream's position");
+}
+
+// Trains on two devices in one or two processes, and returns the log of the first.
+std::string LogOnDevices(const Plan& plan, int processes, const std::string& folder, int64_t updates) {
+  RunInWorld(processes, [&](World& world) {
+    absl::StatusOr<Session> session = Session::Create(plan.Share(), {.threads = 1, .world = &world});
+    ASSERT_OK(session);
+    SmallTraining training(*std::move(session));
+    Trainer trainer(training.session, training.Update(),
+                    {.stop = Iterations(updates), .out = folder, .world = &world});
+    trainer.Extend(Evaluator(training.test, "test"))
+        .Extend(LogReport())
+        .Extend(Snapshot({.keep = 1, .autoload = true}), {.trigger = Every(5, kIteration)});
+    ASSERT_OK(trainer.Run());
+  });
+  return Timeless(folder + "/log");
+}
+
+TEST(TrainerProcessesTest, TrainTogetherAndResume) {
+  setenv("SINTER_CPU_DEVICES", "2", 1);
+  CompileOptions options;
+  options.data_parallel.devices = {Device::Cpu(0), Device::Cpu(1)};
+  ASSERT_OK_AND_ASSIGN(const Plan plan, Compile(SmallGraph(), options));
+  const TrainFolder alone, together;
+  const std::string log = LogOnDevices(plan, 1, alone.path(), 18);
+  EXPECT_THAT(log, testing::HasSubstr("\"epoch\": 3, \"iteration\": 18, "));
+  LogOnDevices(plan, 2, together.path(), 11);
+  EXPECT_THAT(together.List(), ElementsAre("log", "snapshot_iter_10.safetensors"));
+  EXPECT_EQ(LogOnDevices(plan, 2, together.path(), 18), log);
+  unsetenv("SINTER_CPU_DEVICES");
 }
 
 TEST(SnapshotTest, KeepsTheBestAlone) {

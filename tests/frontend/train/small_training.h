@@ -38,7 +38,6 @@ inline Session SmallSession() {
 }
 
 inline NamedBatches SmallStream(int64_t rows, bool shuffle, int64_t max_epochs = 0) {
-  static std::vector<HostTensor> kept;
   std::vector<int32_t> labels;
   for (int64_t i = 0; i < rows; ++i) labels.push_back(static_cast<int32_t>(i * i % 3));
   std::vector<HostTensor> tensors;
@@ -50,7 +49,10 @@ inline NamedBatches SmallStream(int64_t rows, bool shuffle, int64_t max_epochs =
 }
 
 struct SmallTraining {
-  Session session = SmallSession();
+  SmallTraining() : SmallTraining(SmallSession()) {}
+  explicit SmallTraining(Session of) : session(std::move(of)) {}
+
+  Session session;
   NamedBatches stream = SmallStream(22, true);  // 6 batches an epoch.
   NamedBatches test = SmallStream(10, false);
 

@@ -198,6 +198,10 @@ TEST_F(TrainerTest, ErrorsSayWhereTheyAre) {
                  "gives \"lr\" to function \"test\", which has no such input; it has x (f32[4,5])");
   }
   {
+    Trainer trainer(training_.session, training_.Update(optim::LinearDecay(1, 0)), Until(Epochs(1)));
+    EXPECT_ERROR(trainer.Run(), absl::StatusCode::kInvalidArgument, "LinearDecay needs a number of steps");
+  }
+  {
     Trainer trainer(training_.session, training_.Update(), Until(Every(0, kEpoch)));
     EXPECT_ERROR(trainer.Run(), absl::StatusCode::kInvalidArgument, "the stop trigger: train::Every needs");
   }
