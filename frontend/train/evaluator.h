@@ -3,8 +3,9 @@
 //   SINTER_ASSIGN_OR_RETURN(train::Values seen, train::Evaluate(session, test, "test"));  // seen["accuracy"]
 //   trainer.Extend(train::Evaluator(test, "test"));          // Observes "validation/main/accuracy", ...
 //
-// The function should be of Mode::kEval and have metrics (frontend/train/metrics.h). The position of the
-// stream is afterwards what it was before, so every evaluation reads the same epoch.
+// The function should be of Mode::kEval and have metrics (frontend/train/metrics.h). Sums of
+// earlier runs of the function are dropped. The position of the stream is afterwards what it was before, so
+// every evaluation reads the same epoch.
 #ifndef SINTER_FRONTEND_TRAIN_EVALUATOR_H_
 #define SINTER_FRONTEND_TRAIN_EVALUATOR_H_
 

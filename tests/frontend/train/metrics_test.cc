@@ -176,6 +176,20 @@ TEST_P(MetricsOnDevices, ClassScoresAreThoseOfTheConfusionMatrix) {
   EXPECT_FALSE(seen.numbers.contains("confusion"));
 }
 
+TEST_P(MetricsOnDevices, ALoopAddsInEachTrip) {
+  const train::Values seen = Measure([](Builder& b, const Tensor& x, const Tensor& t, const Tensor& w) {
+    const auto [none, sums] = Scan(None{}, x, [&](None n, const Tensor& row) {
+      Metric(b, "row", row);
+      return std::pair(n, Sum(row));
+    });
+    Metric(b, "sum", sums);
+  });
+  double sum = 0;
+  for (const std::vector<float>& batch : data_.logits) sum = std::accumulate(batch.begin(), batch.end(), sum);
+  EXPECT_EQ(seen.at("row"), sum / (3 * kRows * kClasses));
+  EXPECT_EQ(seen.at("sum"), sum / (3 * kRows));
+}
+
 TEST_P(MetricsOnDevices, AucCountsPairs) {
   // The scores are quarters and bins are eighths, so no two scores that differ share a bin.
   const train::Values seen = Measure([](Builder& b, const Tensor& x, const Tensor& t, const Tensor& w) {
