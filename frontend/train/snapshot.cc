@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
+#include <set>
 #include <span>
 #include <system_error>
 
@@ -41,6 +43,25 @@ absl::StatusOr<std::vector<NamedTensor>> Variables(const Session& session) {
     tensors.push_back({variable.name, std::move(value)});
   }
   return tensors;
+}
+
+// Loads a snapshot, also of a program with other metrics: those that the file lacks begin empty.
+absl::StatusOr<Metadata> LoadSnapshot(Session& session, const std::string& path) {
+  std::set<std::string> in_file, in_session, shared;
+  SINTER_ASSIGN_OR_RETURN(const SafetensorsFile file, SafetensorsFile::Open(path));
+  for (const SafetensorsEntry& entry : file.entries()) in_file.insert(entry.name);
+  for (const VariableInfo& variable : session.variables()) {
+    if (!IsLogVariable(variable.name) && !IsIndexCheck(variable.name)) in_session.insert(variable.name);
+  }
+  std::ranges::set_intersection(in_file, in_session, std::inserter(shared, shared.end()));
+  const auto is_whole = [&](const std::set<std::string>& names) {
+    return std::ranges::all_of(names, [&](const std::string& name) {
+      return shared.contains(name) || name.starts_with(kMetricPrefix);
+    });
+  };
+  // LoadCheckpoint names all other differences.
+  if (!is_whole(in_file) || !is_whole(in_session) || shared.empty()) return LoadCheckpoint(session, path);
+  return LoadCheckpoint(session, path, {.only = {shared.begin(), shared.end()}});
 }
 
 }  // namespace
@@ -92,8 +113,7 @@ absl::Status Snapshot::Resume(Trainer& trainer) {
   if (!options_.autoload) return absl::OkStatus();
   SINTER_ASSIGN_OR_RETURN(const std::string newest, Newest(trainer.options().out));
   if (newest.empty()) return absl::OkStatus();
-  SINTER_ASSIGN_OR_RETURN(const Metadata metadata,
-                          LoadCheckpoint(trainer.session(), trainer.OutFile(newest)));
+  SINTER_ASSIGN_OR_RETURN(const Metadata metadata, LoadSnapshot(trainer.session(), trainer.OutFile(newest)));
   const absl::Status loaded = trainer.Load(metadata);
   if (loaded.ok()) return loaded;
   return absl::Status(loaded.code(), absl::StrCat(trainer.OutFile(newest), ": ", loaded.message()));

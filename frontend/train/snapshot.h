@@ -27,6 +27,7 @@ struct SnapshotOptions {
   // The most files to keep, the newest ones; others that this training wrote are removed. 0: all.
   int64_t keep = 0;
   // Continues from the newest of these files in the folder, by the iteration in the name, if there is one.
+  // The program may have other metrics than before: new ones begin empty.
   // InvalidArgument, DataLoss: it does not fit, or is damaged.
   bool autoload = false;
   // Copies the variables at once, and writes them on a thread while training goes on. An error is that of the

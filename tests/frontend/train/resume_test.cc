@@ -191,6 +191,53 @@ TEST(SnapshotTest, KeepsTheBestAlone) {
   EXPECT_EQ(loaded, best);
 }
 
+TEST(SnapshotTest, AProgramWithOtherMetricsGoesOn) {
+  const TrainFolder folder;
+  const auto train = [&](bool has_perplexity, int64_t until) {
+    SmallTraining training(MustStart(SmallGraph(has_perplexity)));
+    Trainer trainer(training.session, training.Update(), {.stop = Iterations(until), .out = folder.path()});
+    trainer.Extend(LogReport({.trigger = Every(2, kIteration)}));
+    trainer.Extend(Snapshot({.keep = 1, .autoload = true}), {.trigger = Every(3, kIteration)});
+    EXPECT_TRUE(trainer.Run().ok());
+    std::vector<Values> entries = trainer.Find<LogReport>()->entries();
+    std::map<std::string, std::string> variables = training.Variables();
+    std::erase_if(variables, [](const auto& variable) { return variable.first.starts_with("metric/"); });
+    return std::pair(entries, variables);
+  };
+  train(false, 3);
+  const auto [more, with_more] = train(true, 6);
+  ASSERT_EQ(more.size(), 3u);
+  EXPECT_FALSE(more[0].contains("main/perplexity"));
+  EXPECT_TRUE(more[1].contains("main/perplexity"));
+  const auto [less, with_less] = train(false, 9);
+  ASSERT_EQ(less.size(), 4u);
+  EXPECT_TRUE(less[2].contains("main/perplexity"));
+  EXPECT_FALSE(less[3].contains("main/perplexity"));
+  std::filesystem::remove_all(folder.path());
+  EXPECT_EQ(train(false, 9).second, with_less);
+}
+
+TEST(SnapshotTest, AnErrorOfTheThreadEndsTheTraining) {
+  const TrainFolder folder;
+  SmallTraining training;
+  Trainer trainer(training.session, training.Update(), {.stop = Iterations(20), .out = folder.File("out")});
+  trainer.Extend(Snapshot({.asynchronous = true}), {.trigger = Every(2, kIteration)});
+  trainer.Extend([&](Trainer& t) {
+    // A file takes the place of the folder.
+    if (t.progress().iteration == 5) {
+      std::filesystem::rename(folder.File("out"), folder.File("moved"));
+      std::ofstream(folder.File("out")) << "in the way";
+    }
+    return absl::OkStatus();
+  });
+  const absl::Status status = trainer.Run();
+  EXPECT_FALSE(status.ok());
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("extension \"snapshot\": "));
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("snapshot_iter_"));
+  // The thread of snapshot 4 may have been late.
+  EXPECT_THAT(trainer.progress().iteration, testing::AnyOf(6, 8));
+}
+
 TEST(SnapshotTest, MistakesAreErrors) {
   const auto error = [](SnapshotOptions options) {
     const TrainFolder folder;

@@ -14,7 +14,7 @@
 
 namespace sinter {
 
-inline Graph SmallGraph() {
+inline Graph SmallGraph(bool has_perplexity = false) {
   Graph graph("small", {.seed = 3});
   auto net = nn::Sequential{nn::Linear(8), nn::Relu(), nn::Dropout(0.2), nn::Linear(3)};
   const auto classify = [&](Builder& b) {
@@ -22,6 +22,7 @@ inline Graph SmallGraph() {
     const Tensor t = b.Input("t", I32, {4}), w = b.Input("weights", F32, {4});
     const metrics::Mean loss(SoftmaxCrossEntropy(y, t, {.reduction = Reduction::kNone}), w);
     Metric(b, "loss", loss);
+    if (has_perplexity) Metric(b, "perplexity", metrics::Perplexity(loss.value()));
     Metric(b, "accuracy", metrics::Accuracy(y, t, {.weights = w}));
     return loss.value();
   };
