@@ -15,6 +15,7 @@
 #include "sinter/frontend/data/digits.h"
 #include "sinter/frontend/data/idx.h"
 #include "sinter/frontend/data/mnist.h"
+#include "sinter/frontend/data/named_batches.h"
 #include "sinter/frontend/data/prefetcher.h"
 #include "sinter/frontend/data/splitmix.h"
 #include "sinter/frontend/data/tokens.h"
@@ -42,7 +43,9 @@
 #include "sinter/frontend/optim/optimizer.h"
 #include "sinter/frontend/optim/rate_schedule.h"
 #include "sinter/frontend/optim/rule.h"
+#include "sinter/frontend/optim/schedules.h"
 #include "sinter/frontend/optim/update_options.h"
+#include "sinter/frontend/train/train.h"
 #include "sinter/runtime/runtime.h"
 
 #endif  // SINTER_FRONTEND_SINTER_H_

@@ -94,6 +94,7 @@ class BatchIterator {
   absl::Status Restore(const BatchState& state);
 
   int64_t num_examples() const { return num_examples_; }
+  size_t num_tensors() const { return tensors_.size(); }
   int64_t batches_per_epoch() const { return batches_per_epoch_; }
 
  private:

@@ -119,8 +119,8 @@ class Graph {
 
   // Makes a variable, or returns the existing one of this name, dtype and shape, whoever made it. It is an
   // error if the dtype, the shape or the requested device differs from the existing one. Reserved prefixes:
-  // "log/" and "log_count/" (logs), "index_check/" (index checks), "random/" (random numbers). A module or an
-  // optimiser may not take a name that another owner's variable has.
+  // "log/" and "log_count/" (logs), "metric/" (metrics), "index_check/" (index checks), "random/" (random
+  // numbers). A module or an optimiser may not take a name that another owner's variable has.
   sinter::Variable Variable(std::string_view name, DType dtype, const Shape& shape,
                             const VariableOptions& options = {}, Where where = Where::current());
 

@@ -44,6 +44,7 @@ constexpr std::pair<std::string_view, std::string_view> kReserved[] = {
     {kLogPrefix, "a log's"},
     {kLogCountPrefix, "a log's"},
     {kIndexCheckPrefix, "an index check's"},
+    {"metric/", "a metric's"},  // frontend/train/metric_values.h
     {kRandomPrefix, "the random numbers'"}};
 
 // Returns "of another module, Linear(3), first used at model.cc:8".

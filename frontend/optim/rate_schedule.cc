@@ -5,9 +5,8 @@
 #include <numbers>
 #include <string>
 
-#include "absl/strings/str_cat.h"
-#include "sinter/frontend/graph/number_bounds.h"
 #include "sinter/frontend/ops/ops.h"
+#include "sinter/frontend/optim/schedule_check.h"
 
 // The results of the C library's functions depend on the CPU; those of these functions do not.
 #include "sinter/kernels/cpu/math/vector_math.h"
@@ -16,38 +15,8 @@ namespace sinter::optim {
 
 namespace {
 
-// Checks the numbers of one schedule and keeps the first error.
-class Check {
- public:
-  Check(std::string name, Where where) : name_(std::move(name)), where_(where) {}
-
-  Check& Number(std::string_view what, double value) {
-    if (wrong_.empty()) wrong_ = OutOfBounds(what, value, {.low = 0});
-    return *this;
-  }
-  Check& Steps(std::string_view what, int64_t steps, int64_t least = 1) {
-    return That(steps >= least,
-                absl::StrCat("needs ", std::string(what), " of at least ", least, ", got ", steps));
-  }
-  Check& That(bool holds, std::string_view else_wrong) {
-    if (wrong_.empty() && !holds) wrong_ = else_wrong;
-    return *this;
-  }
-  // Returns the schedule, or a schedule with the error.
-  RateSchedule Else(RateSchedule schedule) const {
-    if (wrong_.empty()) return schedule;
-    return RateSchedule(absl::InvalidArgumentError(
-        absl::StrCat(where_.file_name(), ":", where_.line(), ": ", name_, " ", wrong_)));
-  }
-
- private:
-  std::string name_;
-  Where where_;
-  std::string wrong_;
-};
-
 RateSchedule Decaying(std::string name, double rate, double factor, int64_t every, Where where) {
-  return Check(std::move(name), where)
+  return ScheduleCheck(std::move(name), where)
       .Number("a rate", rate)
       .Number("a factor", factor)
       .Steps("a number of steps", every)
@@ -73,7 +42,7 @@ RateSchedule::RateSchedule(absl::Status status)
 }
 
 RateSchedule ConstantRate(double rate, Where where) {
-  return Check("ConstantRate", where)
+  return ScheduleCheck("ConstantRate", where)
       .Number("a rate", rate)
       .Else({[=](int64_t) { return rate; }, [=](const Tensor& step) { return step * 0.0 + rate; }});
 }
@@ -87,7 +56,7 @@ RateSchedule ExponentialDecay(double rate, double factor, Where where) {
 }
 
 RateSchedule PiecewiseRate(std::vector<std::pair<int64_t, double>> boundaries, Where where) {
-  Check check("PiecewiseRate", where);
+  ScheduleCheck check("PiecewiseRate", where);
   check.That(!boundaries.empty() && boundaries[0].first == 0, "needs a first boundary of 0")
       .That(std::ranges::adjacent_find(boundaries, std::ranges::greater_equal(),
                                        &std::pair<int64_t, double>::first) == boundaries.end(),
@@ -113,7 +82,7 @@ RateSchedule LinearDecay(double rate, int64_t total_steps, double final_rate, Wh
   const auto at = [=](const auto& step) {
     return Done(step, static_cast<double>(total_steps)) * (final_rate - rate) + rate;
   };
-  return Check("LinearDecay", where)
+  return ScheduleCheck("LinearDecay", where)
       .Number("a rate", rate)
       .Steps("a number of steps", total_steps)
       .Number("a final rate", final_rate)
@@ -136,7 +105,7 @@ RateSchedule WarmupCosine(double rate, int64_t warmup_steps, int64_t total_steps
     if (warmup_steps == 0) return after;
     return Select(step < warmup, (step + 1.0) * rate / warmup, after);
   };
-  return Check("WarmupCosine", where)
+  return ScheduleCheck("WarmupCosine", where)
       .Number("a rate", rate)
       .Steps("a warm-up", warmup_steps, 0)
       .Steps("a number of steps", total_steps)

@@ -40,6 +40,8 @@ class RateSchedule {
 
   // Returns the learning rate of step 0, 1, 2, ...
   float operator()(int64_t step) const { return static_cast<float>(forms_->on_host(step)); }
+  // The same in full precision, for schedules that are made of it.
+  double OnHostAt(int64_t step) const { return forms_->on_host(step); }
   const absl::Status& status() const { return status_; }
 
   // True if an optimiser can evaluate it.

@@ -3,7 +3,8 @@ import pathlib
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SHOWN = {"README.md": "examples/quickstart/quickstart.cc", "docs/user-kernels.md": "examples/user_kernel/user_kernel.cc"}
+SHOWN = {"README.md": "examples/quickstart/quickstart.cc", "docs/user-kernels.md": "examples/user_kernel/user_kernel.cc",
+         "docs/training.md": "examples/mnist/mnist_trainer.cc"}
 
 wrong = [f"{document} does not show {program} as it is: copy it there, between ```cpp and ```."
          for document, program in SHOWN.items()

@@ -1,0 +1,224 @@
+#include "sinter/frontend/train/metric_values.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "sinter/frontend/train/number_text.h"
+#include "sinter/runtime/host/status.h"
+
+namespace sinter {
+namespace {
+
+double Ratio(double x, double y) { return y == 0 ? 0 : x / y; }
+
+// A class's counts in a confusion matrix.
+struct ClassCounts {
+  double hits = 0, labels = 0, predictions = 0;
+};
+
+double Score(const std::string& what, const ClassCounts& counts) {
+  if (what == "precision") return Ratio(counts.hits, counts.predictions);
+  if (what == "recall") return Ratio(counts.hits, counts.labels);
+  return Ratio(2 * counts.hits, counts.labels + counts.predictions);
+}
+
+// Precision, recall or F1 from f64[classes, classes], by label and prediction.
+double ClassScore(const std::string& kind, int64_t classes, const std::vector<double>& sums) {
+  const size_t mark = kind.rfind('_');
+  const std::string what = kind.substr(0, mark), average = kind.substr(mark + 1);
+  std::vector<ClassCounts> each(classes);
+  for (int64_t label = 0; label < classes; ++label) {
+    for (int64_t guess = 0; guess < classes; ++guess) {
+      const double count = sums[label * classes + guess];
+      each[label].labels += count;
+      each[guess].predictions += count;
+      if (label == guess) each[label].hits += count;
+    }
+  }
+  if (std::ranges::all_of(sums, [](double sum) { return sum == 0; }))
+    return std::numeric_limits<double>::quiet_NaN();
+  if (average == "binary") return Score(what, each[1]);
+  double sum = 0, weight = 0;
+  for (const ClassCounts& counts : each) {
+    const double share = average == "weighted" ? counts.labels : counts.labels + counts.predictions > 0;
+    sum += share * Score(what, counts);
+    weight += share;
+  }
+  return Ratio(sum, weight);
+}
+
+// The area under the ROC curve of histograms of negative and positive examples.
+double Area(int64_t bins, const std::vector<double>& sums) {
+  double pairs_won = 0, negatives = 0, positives = 0;
+  for (int64_t bin = 0; bin < bins; ++bin) {
+    const double negative = sums[bin], positive = sums[bins + bin];
+    pairs_won += positive * (negatives + negative / 2);
+    negatives += negative;
+    positives += positive;
+  }
+  return pairs_won / (negatives * positives);
+}
+
+bool IsClassScore(const std::string& kind) {
+  for (const char* what : {"precision", "recall", "f1"}) {
+    for (const char* average : {"macro", "weighted", "binary"}) {
+      if (kind == absl::StrCat(what, "_", average)) return true;
+    }
+  }
+  return false;
+}
+
+// A variable of a metric: "metric/<function>/<name>/<kind>".
+struct Found {
+  const VariableInfo* variable;
+  std::string name, kind;
+};
+
+absl::StatusOr<std::vector<Found>> MetricsOf(const Session& session, std::string_view function) {
+  SINTER_RETURN_IF_ERROR(session.plan().Function(function).status());
+  const std::string prefix = absl::StrCat(std::string(kMetricPrefix), std::string(function), "/");
+  std::vector<Found> found;
+  for (const VariableInfo& variable : session.variables()) {
+    if (!variable.name.starts_with(prefix)) continue;
+    const std::string rest = variable.name.substr(prefix.size());
+    const size_t mark = rest.find('/');
+    // Other numbers of parts are of another function, whose name has a '/'.
+    if (mark == std::string::npos || rest.find('/', mark + 1) != std::string::npos) continue;
+    found.push_back({&variable, rest.substr(0, mark), rest.substr(mark + 1)});
+  }
+  return found;
+}
+
+absl::StatusOr<MetricTotal> ReadTotal(const Session& session, const Found& found) {
+  if (found.variable->dtype != DType::kF64)
+    return absl::InvalidArgumentError(absl::StrCat("variable \"", found.variable->name, "\" is ",
+                                                   found.variable->TypeString(), "; a metric is of f64"));
+  SINTER_ASSIGN_OR_RETURN(HostTensor table, session.ReadVariable(found.variable->name));
+  SINTER_ASSIGN_OR_RETURN(auto sums, table.Span<double>());
+  return MetricTotal::Of(found.kind, found.variable->shape, {sums.begin(), sums.end()});
+}
+
+}  // namespace
+
+absl::StatusOr<MetricTotal> MetricTotal::Of(std::string kind, std::vector<int64_t> shape,
+                                            std::vector<double> sums) {
+  const bool is_pair = kind == "mean" || kind == "perplexity";
+  const bool is_square = kind == "confusion" || IsClassScore(kind);
+  if (!is_pair && !is_square && kind != "auc")
+    return absl::InvalidArgumentError(
+        absl::StrCat("there is no metric of the kind \"", kind, "\" in this version of Sinter"));
+  const bool fits = is_pair     ? shape == std::vector<int64_t>{2}
+                    : is_square ? shape.size() == 2 && shape[0] == shape[1] && shape[0] >= 1
+                                : shape.size() == 2 && shape[0] == 2;
+  int64_t size = 1;
+  for (int64_t dim : shape) size *= dim;
+  if (!fits || size != static_cast<int64_t>(sums.size()) || (kind.ends_with("binary") && shape[0] != 2))
+    return absl::InvalidArgumentError(absl::StrCat("a metric of the kind \"", kind, "\" has no sums of ",
+                                                   ShapeToString(DType::kF64, shape)));
+  MetricTotal total;
+  total.kind_ = std::move(kind);
+  total.shape_ = std::move(shape);
+  total.sums_ = std::move(sums);
+  return total;
+}
+
+MetricTotal MetricTotal::OfNumber(double value) {
+  MetricTotal total;
+  total.kind_ = "mean";
+  total.shape_ = {2};
+  total.sums_ = {value, 1};
+  return total;
+}
+
+void MetricTotal::Add(const MetricTotal& other) {
+  for (size_t i = 0; i < std::min(sums_.size(), other.sums_.size()); ++i) sums_[i] += other.sums_[i];
+}
+
+double MetricTotal::Value() const {
+  if (kind_ == "mean") return sums_[0] / sums_[1];
+  if (kind_ == "perplexity") return std::exp(sums_[0] / sums_[1]);
+  if (kind_ == "auc") return Area(shape_[1], sums_);
+  return ClassScore(kind_, shape_[0], sums_);
+}
+
+absl::StatusOr<HostTensor> MetricTotal::Table() const { return HostTensor::FromVector(shape_, sums_); }
+
+std::string MetricTotal::ToText() const {
+  std::string text = kind_;
+  for (int64_t dim : shape_) absl::StrAppend(&text, " ", dim);
+  absl::StrAppend(&text, " :");
+  for (double sum : sums_) absl::StrAppend(&text, " ", ExactText(sum));
+  return text;
+}
+
+absl::StatusOr<MetricTotal> MetricTotal::Parse(std::string_view text) {
+  const std::vector<std::string> words = SplitWords(text);
+  std::vector<int64_t> shape;
+  std::vector<double> sums;
+  size_t at = 1;
+  bool is_good = !words.empty();
+  for (; is_good && at < words.size() && words[at] != ":"; ++at) {
+    double size = 0;
+    is_good = ParseNumber(words[at], size) && size >= 0 && size < 1e9;
+    shape.push_back(static_cast<int64_t>(size));
+  }
+  for (++at; is_good && at < words.size(); ++at) is_good = ParseNumber(words[at], sums.emplace_back());
+  if (!is_good)
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", std::string(text.substr(0, 60)), "\" is no metric's sums"));
+  return Of(words[0], std::move(shape), std::move(sums));
+}
+
+void AddTotals(const MetricTotals& from, const std::string& prefix, MetricTotals& to) {
+  for (const auto& [name, total] : from) {
+    auto [place, is_new] = to.try_emplace(prefix + name, total);
+    if (is_new) continue;
+    if (place->second.kind() == total.kind() && place->second.shape() == total.shape())
+      place->second.Add(total);
+    else
+      place->second = total;
+  }
+}
+
+train::Values ValuesOf(const MetricTotals& totals) {
+  train::Values values;
+  for (const auto& [name, total] : totals) {
+    if (total.is_number()) values[name] = total.Value();
+  }
+  return values;
+}
+
+absl::StatusOr<MetricTotals> TakeTotals(Session& session, std::string_view function) {
+  SINTER_ASSIGN_OR_RETURN(const std::vector<Found> metrics, MetricsOf(session, function));
+  MetricTotals totals;
+  for (const Found& metric : metrics) {
+    SINTER_ASSIGN_OR_RETURN(MetricTotal total, ReadTotal(session, metric));
+    totals.emplace(metric.name, std::move(total));
+  }
+  for (const Found& metric : metrics) {
+    SINTER_ASSIGN_OR_RETURN(HostTensor zeros, HostTensor::Zeros(DType::kF64, metric.variable->shape));
+    SINTER_RETURN_IF_ERROR(session.WriteVariable(metric.variable->name, zeros));
+  }
+  return totals;
+}
+
+absl::StatusOr<MetricValues> ReadMetrics(Session& session, std::string_view function) {
+  SINTER_ASSIGN_OR_RETURN(const MetricTotals totals, TakeTotals(session, function));
+  if (totals.empty())
+    return absl::NotFoundError(absl::StrCat("function \"", std::string(function),
+                                            "\" has no metrics; add them where it is built: "
+                                            "Metric(b, \"loss\", metrics::Mean(losses))"));
+  MetricValues values{.numbers = ValuesOf(totals), .tables = {}};
+  for (const auto& [name, total] : totals) {
+    if (total.is_number()) continue;
+    SINTER_ASSIGN_OR_RETURN(HostTensor table, total.Table());
+    values.tables.emplace(name, std::move(table));
+  }
+  return values;
+}
+
+}  // namespace sinter
