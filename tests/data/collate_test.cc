@@ -85,8 +85,10 @@ TEST(CollateTest, PadErrors) {
                "Pad is given no field to pad; use Stack");
   EXPECT_ERROR(Join(Pad({"text"}), Some(), 3), StatusCode::kInvalidArgument,
                "Pad is to pad 'text', but the fields are ids, label");
-  EXPECT_ERROR(Join(Pad({"label"}), Some(), 3), StatusCode::kInvalidArgument,
-               "equal sizes but for dimension 0");
+  std::vector<Example> equal;
+  equal.push_back(TokensOf({1}, 0));
+  EXPECT_ERROR(Join(Pad({"label"}), equal, 1), StatusCode::kInvalidArgument,
+               "field 'label' is a scalar, f32[]; Pad needs a dimension to pad");
   EXPECT_ERROR(Join(Pad({"ids"}, {.multiple = 0}), Some(), 3), StatusCode::kInvalidArgument, "multiple is 0");
   EXPECT_ERROR(Join(Pad({"ids"}, {.value = 0.5}), Some(), 3), StatusCode::kInvalidArgument,
                "0.5 is not a number of type i32");

@@ -48,7 +48,8 @@ TEST(OrderTest, ShuffledIsTheOrderOfBatchIterator) {
 TEST(OrderTest, WeightedDrawsInProportion) {
   const Order order = Weighted({1, 0, 3, 4}, 80'000);
   std::map<int64_t, int> counts;
-  for (const int64_t i : *order.indices(1, 0, 4)) ++counts[i];
+  const std::vector<int64_t> draws = *order.indices(1, 0, 4);
+  for (const int64_t i : draws) ++counts[i];
   EXPECT_NEAR(counts[0], 10'000, 400);  // Four standard deviations: 4 sqrt(80000 p (1 - p)).
   EXPECT_EQ(counts[1], 0);
   EXPECT_NEAR(counts[2], 30'000, 550);

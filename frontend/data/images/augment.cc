@@ -93,9 +93,9 @@ MapFunction ResizeTo(int64_t height, int64_t width, size_t field) {
                   [=](HostTensor image, SplitMix&) { return ResizeImage(image, height, width); });
 }
 
-MapFunction ResizeTo(int64_t shorter_side, size_t field) {
-  return MapImage("ResizeTo", field,
-                  [=](HostTensor image, SplitMix&) { return ResizeShorterSide(image, shorter_side); });
+MapFunction ResizeShorter(int64_t size, size_t field) {
+  return MapImage("ResizeShorter", field,
+                  [=](HostTensor image, SplitMix&) { return ResizeShorterSide(image, size); });
 }
 
 MapFunction CenterCrop(int64_t size, size_t field) {

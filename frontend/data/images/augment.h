@@ -19,9 +19,9 @@
 
 namespace sinter::data {
 
-// Resizes the image to height x width. ResizeTo(size): the shorter side to `size`.
+// Resizes the image to height x width, or so that its shorter side gets `size` pixels (images/resize_image.h).
 MapFunction ResizeTo(int64_t height, int64_t width, size_t field = 0);
-MapFunction ResizeTo(int64_t shorter_side, size_t field = 0);
+MapFunction ResizeShorter(int64_t size, size_t field = 0);
 
 // Takes the middle size x size pixels. Pixels outside of the image are 0.
 MapFunction CenterCrop(int64_t size, size_t field = 0);
