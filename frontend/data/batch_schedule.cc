@@ -1,7 +1,7 @@
 #include "sinter/frontend/data/batch_schedule.h"
 
 #include <algorithm>
-#include <map>
+#include <unordered_map>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -101,17 +101,22 @@ absl::Status BatchSchedule::OrderEpoch(int64_t epoch) {
                                                    " indices in epoch 0, and ", count, " in epoch ", epoch,
                                                    "; all epochs need equally many"));
   }
-  std::vector<uint32_t> seen(static_cast<size_t>(set_size_), 0), draws;
-  for (int64_t at = 0; at < count; ++at) {
-    const int64_t i = indices[static_cast<size_t>(at)];
+  std::vector<bool> seen(static_cast<size_t>(set_size_), false);
+  std::unordered_map<int64_t, uint32_t> repeated;
+  std::vector<uint32_t> draws;
+  for (size_t at = 0; at < indices.size(); ++at) {
+    const int64_t i = indices[at];
     if (i < 0 || i >= set_size_) {
       return absl::InvalidArgumentError(absl::StrCat("the order '", order_.name, "' has the index ", i,
                                                      " in epoch ", epoch, ", but the set has ", set_size_,
                                                      " examples"));
     }
-    const uint32_t draw = seen[static_cast<size_t>(i)]++;
-    if (draw > 0 && draws.empty()) draws.resize(indices.size(), 0);
-    if (draw > 0) draws[static_cast<size_t>(at)] = draw;
+    if (!seen[static_cast<size_t>(i)]) {
+      seen[static_cast<size_t>(i)] = true;
+      continue;
+    }
+    if (draws.empty()) draws.resize(indices.size(), 0);
+    draws[at] = ++repeated[i];
   }
   num_examples_ = count;
   indices_ = std::move(indices);

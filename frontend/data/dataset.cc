@@ -159,12 +159,9 @@ absl::StatusOr<Example> Dataset::Get(int64_t i, SplitMix& bits) const {
     return absl::OutOfRangeError(absl::StrCat("there is no example ", i, " in a set of ", size()));
   }
   SINTER_ASSIGN_OR_RETURN(Example example, source_->Get(i, bits));
-  const size_t fields = example.fields.size();
-  if (const size_t names = source_->names().size(); fields != names) {
-    return absl::InternalError(
-        absl::StrCat("a source gave an example of ", fields, " fields, but it has ", names, " names"));
-  }
-  return example;
+  if (example.fields.size() == num_fields_) return example;
+  return absl::InternalError(absl::StrCat("a source gave an example of ", example.fields.size(),
+                                          " fields, but it has ", num_fields_, " names"));
 }
 
 Dataset Dataset::Map(MapFunction function, std::vector<std::string> names) const {

@@ -21,6 +21,7 @@
 #include <initializer_list>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -42,7 +43,7 @@ class Source {
   virtual int64_t size() const = 0;
   // Reads example `i`, 0 <= i < size(). An error names the file, if there is one.
   virtual absl::StatusOr<Example> Get(int64_t i, SplitMix& bits) const = 0;
-  virtual std::vector<std::string> names() const = 0;
+  virtual std::vector<std::string> names() const = 0;  // Always the same.
 };
 
 // Changes an example. Several threads call it at once.
@@ -52,7 +53,8 @@ using MapFunction = std::function<absl::StatusOr<Example>(Example example, Split
 class Dataset {
  public:
   // `source` is not null.
-  explicit Dataset(std::shared_ptr<const Source> source) : source_(std::move(source)) {}
+  explicit Dataset(std::shared_ptr<const Source> source)
+      : source_(std::move(source)), num_fields_(source_->names().size()) {}
 
   int64_t size() const { return source_->size(); }
   std::vector<std::string> names() const { return source_->names(); }
@@ -67,6 +69,7 @@ class Dataset {
 
  private:
   std::shared_ptr<const Source> source_;
+  size_t num_fields_;
 };
 
 // The name and the value of a field of all examples, for a call of Tensors.

@@ -1,5 +1,6 @@
 #include "sinter/frontend/data/loader.h"
 
+#include <algorithm>
 #include <deque>
 #include <utility>
 
@@ -12,10 +13,14 @@ namespace sinter::data {
 
 struct Loader::State {
   State(Dataset data, LoaderOptions loader_options, BatchSchedule batch_schedule)
-      : set(std::move(data)), options(std::move(loader_options)), schedule(std::move(batch_schedule)) {}
+      : set(std::move(data)),
+        options(std::move(loader_options)),
+        names(options.collate.names ? options.collate.names(set.names()) : set.names()),
+        schedule(std::move(batch_schedule)) {}
 
   const Dataset set;
   const LoaderOptions options;
+  const std::vector<std::string> names;  // Of the tensors of batches.
   BatchSchedule schedule;
   // Of the batch that Next returns next.
   int64_t epoch = 0;
@@ -112,10 +117,15 @@ absl::Status Loader::Steps(int64_t count, const std::function<absl::Status(const
   return absl::OkStatus();
 }
 
-std::vector<std::string> Loader::names() const {
-  std::vector<std::string> fields = state_->set.names();
-  return state_->options.collate.names ? state_->options.collate.names(fields) : fields;
+std::vector<Argument> Loader::Inputs(const Batch& batch, std::string_view weights) const {
+  std::vector<Argument> inputs;
+  const size_t count = std::min(batch.tensors.size(), state_->names.size());
+  for (size_t i = 0; i < count; ++i) inputs.emplace_back(state_->names[i], batch.tensors[i]);
+  if (!weights.empty()) inputs.emplace_back(weights, batch.weights);
+  return inputs;
 }
+
+std::vector<std::string> Loader::names() const { return state_->names; }
 
 int64_t Loader::batches_per_epoch() const { return state_->schedule.batches_per_epoch(); }
 int64_t Loader::num_examples() const { return state_->schedule.num_examples(); }

@@ -2,7 +2,7 @@
 //
 //   SINTER_ASSIGN_OR_RETURN(auto loader, data::Loader::Create(set, {.batch = 256, .workers = 8, .seed = 1}));
 //   SINTER_RETURN_IF_ERROR(loader.Epoch([&](const Batch& batch) {
-//     return session.Run("train", {{"x", batch.tensors[0]}, {"t", batch.tensors[1]}}).status();
+//     return session.Run("train", loader.Inputs(batch)).status();       // The fields are the inputs' names.
 //   }));
 //   std::cout << loader.waited_seconds();        // What the program has waited for batches.
 //
@@ -36,6 +36,7 @@
 #include "sinter/frontend/data/order.h"
 #include "sinter/frontend/data/splitmix.h"
 #include "sinter/runtime/memory/caching_allocator.h"
+#include "sinter/runtime/tensor/argument.h"
 
 namespace sinter::data {
 
@@ -92,6 +93,10 @@ class Loader final : public BatchStream {
 
   // Calls `body` for the next `count` batches, over the ends of epochs. OutOfRange if max_epochs end before.
   absl::Status Steps(int64_t count, const std::function<absl::Status(const Batch& batch)>& body);
+
+  // Returns the tensors of a batch by their names, for Session::Run, and the batch's weights as `weights` if
+  // that is not empty. They refer to the batch, the loader and `weights`.
+  std::vector<Argument> Inputs(const Batch& batch, std::string_view weights = "") const;
 
   std::vector<std::string> names() const override;
   int64_t batches_per_epoch() const override;

@@ -374,5 +374,17 @@ TEST(LoaderTest, NamesOfTheBatch) {
   EXPECT_THAT(padded.names(), ElementsAre("i", "random", "random_lengths"));
 }
 
+TEST(LoaderTest, InputsOfAFunction) {
+  ASSERT_OK_AND_ASSIGN(Loader loader, Loader::Create(Random(5), {.batch = 2}));
+  ASSERT_OK_AND_ASSIGN(const Batch batch, loader.Next());
+  const std::vector<Argument> inputs = loader.Inputs(batch, "weights");
+  ASSERT_EQ(inputs.size(), 3u);
+  EXPECT_EQ(inputs[1].name(), "random");
+  EXPECT_EQ(inputs[1].tensor(), &batch.tensors[1]);
+  EXPECT_EQ(inputs[2].name(), "weights");
+  EXPECT_EQ(inputs[2].tensor(), &batch.weights);
+  EXPECT_EQ(loader.Inputs(batch).size(), 2u);
+}
+
 }  // namespace
 }  // namespace sinter::data
