@@ -20,7 +20,7 @@ namespace sinter::data {
 struct BatchPlan {
   struct Item {
     int64_t example = 0;
-    uint64_t seed = 0;  // Of the example's random numbers.
+    uint64_t seed = 0;  // Seed of the example's random numbers.
   };
 
   int64_t epoch = 0;
@@ -28,7 +28,7 @@ struct BatchPlan {
   std::vector<Item> items;  // In the order of rows. One that only lends its shape if num_examples is 0.
   int64_t num_examples = 0;
   int64_t rows = 0;
-  uint64_t seed = 0;  // Of the random numbers of batch maps.
+  uint64_t seed = 0;  // Seed of the random numbers of batch maps.
   bool ends_epoch = false;
 };
 
@@ -62,11 +62,11 @@ class BatchSchedule {
   uint64_t seed_ = 0;
   RankRows ranks_;
   int64_t set_size_ = 0;
-  int64_t num_examples_ = 0;  // Of an epoch.
+  int64_t num_examples_ = 0;  // Examples of an epoch.
   int64_t batches_per_epoch_ = 0;
   int64_t ordered_epoch_ = -1;
-  std::vector<int64_t> indices_;  // Of the epoch ordered_epoch_.
-  std::vector<uint32_t> draws_;   // How often the example came before. Empty if none comes twice.
+  std::vector<int64_t> indices_;  // Order of the epoch ordered_epoch_.
+  std::vector<uint32_t> draws_;   // Number of times that the example came before. Empty if none comes twice.
 };
 
 }  // namespace sinter::data

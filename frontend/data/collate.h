@@ -3,7 +3,8 @@
 //   data::Loader::Create(text, {.batch = 32, .collate = data::Bucket({"ids"}, {64, 128, 256})});
 //   // ids i32 [32, 64], [32, 128] or [32, 256]; ids_lengths i32 [32].
 //
-// Rows that no example fills are zeros (LastBatch::kPad). A program's own way is a Collate of its own function.
+// Rows that no example fills are zeros (LastBatch::kPad). A program's own way is a Collate of its own
+// function.
 #ifndef SINTER_FRONTEND_DATA_COLLATE_H_
 #define SINTER_FRONTEND_DATA_COLLATE_H_
 
@@ -20,11 +21,11 @@
 
 namespace sinter::data {
 
-// What a Collate joins.
+// The rows that a Collate joins.
 struct Rows {
   std::span<const Example> examples;
-  std::vector<std::string> names;      // Of the examples' fields.
-  int64_t rows = 0;                    // Of the batch; at least as many as examples.
+  std::vector<std::string> names;      // Names of the examples' fields.
+  int64_t rows = 0;                    // Rows of the batch; at least as many as examples.
   CachingAllocator* memory = nullptr;  // For the batch. Null: the main memory.
 
   // Makes a tensor for the batch, with undefined values.
@@ -43,7 +44,7 @@ struct Collate {
 Collate Stack();
 
 struct PadOptions {
-  double value = 0;      // Of the padding, also of rows without an example.
+  double value = 0;      // Fills the padding, and rows without an example.
   int64_t multiple = 1;  // The padded length is a multiple of it.
 };
 

@@ -101,7 +101,7 @@ class ConcatSource : public Source {
 
  private:
   const std::vector<Dataset> sets_;
-  std::vector<int64_t> ends_;  // Of each set, in the whole.
+  std::vector<int64_t> ends_;  // End of each set, in the whole.
 };
 
 class SubsetSource : public Source {

@@ -8,8 +8,8 @@
 //   SINTER_ASSIGN_OR_RETURN(auto parts, data::Split(scaled, {0.9, 0.1}, /*seed=*/1));
 //   SINTER_ASSIGN_OR_RETURN(auto loader, data::Loader::Create(parts[0], {.batch = 256}));  // loader.h
 //
-// An example is a list of tensors, its fields, in the order of the set's names. A set reads an example when it
-// is asked for one and keeps none, so it may be larger than the main memory.
+// An example is a list of tensors, its fields, in the order of the set's names. A set reads an example when
+// it is asked for one and keeps none, so it may be larger than the main memory.
 //
 // Everything random takes its numbers from `bits`. A loader seeds them by (seed, epoch, example), so the
 // batches of a run do not depend on the number of threads, on the number of ranks, or on an interruption.
@@ -36,7 +36,7 @@ struct Example {
   std::vector<HostTensor> fields;  // One for each name of the set. A scalar has rank 0.
 };
 
-// Where examples come from. A program derives its own set from it. Several threads call Get at once.
+// The origin of examples. A program derives its own set from it. Several threads call Get at once.
 class Source {
  public:
   virtual ~Source() = default;

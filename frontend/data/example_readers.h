@@ -37,7 +37,7 @@ struct PendingBatch {
   size_t given_out = 0;
   size_t finished = 0;
   size_t failed_row = SIZE_MAX;  // The first one that failed; SIZE_MAX if none did.
-  absl::Status error = {};       // Of that row.
+  absl::Status error = {};       // Error of that row.
   bool is_ready = false;
   absl::StatusOr<Batch> batch = absl::UnknownError("not read yet");  // Valid if is_ready.
 };
@@ -66,7 +66,7 @@ class ExampleReaders {
 
   const Dataset set_;
   const LoaderOptions options_;
-  const std::vector<std::string> names_;  // Of the examples' fields.
+  const std::vector<std::string> names_;  // Names of the examples' fields.
 
   std::mutex mutex_;
   std::condition_variable work_, ready_;

@@ -20,17 +20,17 @@ struct Loader::State {
 
   const Dataset set;
   const LoaderOptions options;
-  const std::vector<std::string> names;  // Of the tensors of batches.
+  const std::vector<std::string> names;  // Names of the tensors of batches.
   BatchSchedule schedule;
-  // Of the batch that Next returns next.
+  // The batch that Next returns next.
   int64_t epoch = 0;
   int64_t batch = 0;
-  // Of the first batch that is not pushed.
+  // The first batch that is not pushed.
   int64_t push_epoch = 0;
   int64_t push_batch = 0;
   std::deque<std::shared_ptr<PendingBatch>> pending;  // Pushed, in order.
-  absl::Status push_error;                            // Of the batch behind `pending`.
-  absl::Status error;                                 // Of the batch that Next returns next.
+  absl::Status push_error;                            // Error of the batch behind `pending`.
+  absl::Status error;                                 // Error of the batch that Next returns next.
   double waited_seconds = 0;
   int64_t batches_read = 0;
   std::unique_ptr<ExampleReaders> readers;  // Null until the first batch.

@@ -1,22 +1,22 @@
 // Loads batches of a set with several threads, in order, ahead of the program, and resumable to the bit.
 //
-//   SINTER_ASSIGN_OR_RETURN(auto loader, data::Loader::Create(set, {.batch = 256, .workers = 8, .seed = 1}));
+//   SINTER_ASSIGN_OR_RETURN(auto loader, data::Loader::Create(set, {.batch = 256, .seed = 1}));
 //   SINTER_RETURN_IF_ERROR(loader.Epoch([&](const Batch& batch) {
 //     return session.Run("train", loader.Inputs(batch)).status();       // The fields are the inputs' names.
 //   }));
 //   std::cout << loader.waited_seconds();        // What the program has waited for batches.
 //
 // The batches depend on the set, on the options `batch`, `order`, `collate`, `last`, `seed` and `batch_maps`,
-// and on the position. They do not depend on the number of workers, on `ahead`, or on interruptions. A position
-// is the epoch and the batch within it; Save gives it as a line of text for a checkpoint.
+// and on the position. They do not depend on the number of workers, on `ahead`, or on interruptions. A
+// position is the epoch and the batch within it; Save gives it as a line of text for a checkpoint.
 //
-// Ranks. `batch` counts the rows of all ranks. Rank r of n gets the r-th of n equal parts of each batch, so the
-// ranks together train on the batches of one rank, and each example is read by one of them. A position may be
-// loaded with another number of ranks. Pad chooses a length for each rank by itself: where ranks need equal
-// shapes, use Bucket with one length.
+// Ranks. `batch` counts the rows of all ranks. Rank r of n gets the r-th of n equal parts of each batch, so
+// the ranks together train on the batches of one rank, and each example is read by one of them. A position
+// may be loaded with another number of ranks. Pad chooses a length for each rank by itself: where ranks need
+// equal shapes, use Bucket with one length.
 //
-// Random numbers of a Map come from (seed, epoch, example), and if an order draws an example more than once in
-// an epoch, from the number of the draw.
+// Random numbers of a Map come from (seed, epoch, example), and if an order draws an example more than once
+// in an epoch, from the number of the draw.
 #ifndef SINTER_FRONTEND_DATA_LOADER_H_
 #define SINTER_FRONTEND_DATA_LOADER_H_
 
@@ -100,7 +100,7 @@ class Loader final : public BatchStream {
 
   std::vector<std::string> names() const override;
   int64_t batches_per_epoch() const override;
-  int64_t num_examples() const override;  // Of all ranks together.
+  int64_t num_examples() const override;  // Examples of an epoch, of all ranks together.
 
   // Save gives "epoch=0 batch=3 seed=1 num_examples=60000 batch_size=256 order=shuffled last=keep". Load
   // returns InvalidArgument for other text, for another set size, batch, seed, order or last, which it names,

@@ -41,23 +41,24 @@ absl::StatusOr<std::vector<double>> CumulativeSums(const std::vector<double>& we
   return sums;
 }
 
-// Sorts each `pool` batches by length and shuffles all full batches.
-Indices GroupByLength(const std::vector<int64_t>& lengths, int64_t batch, int64_t pool, Indices order,
+// Sorts each `pool` batches by length and shuffles all full batches. Equal lengths keep their order.
+Indices GroupByLength(const std::vector<int64_t>& lengths, int64_t batch, int64_t pool, const Indices& order,
                       SplitMix bits) {
   const auto size = static_cast<int64_t>(order.size());
   const int64_t chunk = pool > size / batch ? size : batch * pool;
+  std::vector<std::pair<int64_t, size_t>> places;  // Length, and place in `order`.
+  for (size_t at = 0; at < order.size(); ++at)
+    places.emplace_back(lengths[static_cast<size_t>(order[at])], at);
   for (int64_t begin = 0; chunk > 0 && begin < size; begin += chunk) {
-    std::stable_sort(order.begin() + begin, order.begin() + std::min(begin + chunk, size),
-                     [&](int64_t a, int64_t b) {
-                       return lengths[static_cast<size_t>(a)] < lengths[static_cast<size_t>(b)];
-                     });
+    std::sort(places.begin() + begin, places.begin() + std::min(begin + chunk, size));
   }
   Indices result;
   result.reserve(order.size());
-  for (const int64_t at : Permutation(size / batch, bits)) {
-    result.insert(result.end(), order.begin() + at * batch, order.begin() + (at + 1) * batch);
-  }
-  result.insert(result.end(), order.begin() + size / batch * batch, order.end());
+  const auto append = [&](int64_t begin, int64_t end) {
+    for (int64_t at = begin; at < end; ++at) result.push_back(order[places[static_cast<size_t>(at)].second]);
+  };
+  for (const int64_t at : Permutation(size / batch, bits)) append(at * batch, (at + 1) * batch);
+  append(size / batch * batch, size);
   return result;
 }
 

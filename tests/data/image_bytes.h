@@ -64,7 +64,7 @@ inline std::string PngOf(const HostTensor& image, bool has_alpha = false) {
   return bytes;
 }
 
-// Of quality 100 without subsampling.
+// Returns a JPEG of quality 100 without subsampling.
 inline std::string JpegOf(const HostTensor& image) {
   const bool is_grey = image.shape()[0] == 1;
   const std::vector<uint8_t> pixels = Interleave(image, image.shape()[0]);

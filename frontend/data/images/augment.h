@@ -19,7 +19,8 @@
 
 namespace sinter::data {
 
-// Resizes the image to height x width, or so that its shorter side gets `size` pixels (images/resize_image.h).
+// Resizes the image to height x width, or so that its shorter side gets `size` pixels
+// (images/resize_image.h).
 MapFunction ResizeTo(int64_t height, int64_t width, size_t field = 0);
 MapFunction ResizeShorter(int64_t size, size_t field = 0);
 
@@ -34,7 +35,7 @@ struct RandomCropOptions {
 MapFunction RandomCrop(int64_t size, RandomCropOptions options = {});
 
 struct RandomResizedCropOptions {
-  double min_area = 0.08;  // Of the crop, as a share of the image's area.
+  double min_area = 0.08;  // Area of the crop, as a share of the image's.
   double max_area = 1;
   double min_ratio = 3.0 / 4;  // Width / height. Its logarithm is uniform.
   double max_ratio = 4.0 / 3;
@@ -61,12 +62,12 @@ struct ColorJitterOptions {
   size_t field = 0;
 };
 // Changes brightness (towards black), contrast (towards the mean grey), saturation (towards grey) and hue (in
-// HSV), in random order. Pixels stay in range. Images of 1 channel have neither saturation nor hue, which must
-// be 0 then.
+// HSV), in random order. Pixels stay in range. Images of 1 channel have neither saturation nor hue, which
+// must be 0 then.
 MapFunction ColorJitter(ColorJitterOptions options);
 
-// Sets a square of size x size pixels to 0. Its middle is uniform over the image, so it may stand out over the
-// edge (DeVries and Taylor, arXiv 1708.04552). After Normalize, 0 is the mean.
+// Sets a square of size x size pixels to 0. Its middle is uniform over the image, so it may stand out over
+// the edge (DeVries and Taylor, arXiv 1708.04552). After Normalize, 0 is the mean.
 MapFunction Cutout(int64_t size, size_t field = 0);
 
 // f32 in [0, 1] from u8. An f32 image stays.

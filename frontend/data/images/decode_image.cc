@@ -38,7 +38,7 @@ struct Pixels {
   std::vector<uint8_t> values;
   int64_t height = 0;
   int64_t width = 0;
-  int samples = 0;  // Of a pixel.
+  int samples = 0;  // Samples of a pixel.
 };
 
 absl::StatusOr<Pixels> DecodeJpeg(std::span<const std::byte> bytes, const std::string& name,

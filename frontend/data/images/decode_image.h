@@ -29,7 +29,7 @@ struct DecodeOptions {
   // If above 0: a JPEG may come out smaller, by 1/2, 1/4 or 1/8, with a shorter side of at least this number,
   // which saves most of the time for a large photograph that is resized anyway.
   int64_t shorter_side = 0;
-  int64_t max_pixels = int64_t{1} << 27;  // Of the file.
+  int64_t max_pixels = int64_t{1} << 27;  // Limit for the pixels of the file.
 };
 
 // u8 [channels, height, width].

@@ -14,7 +14,8 @@ namespace sinter::data {
 
 using ImageFunction = std::function<absl::StatusOr<HostTensor>(HostTensor image, SplitMix& bits)>;
 
-// Applies `change` to the field of each example. InvalidArgument, which begins with `what`, if it is no image.
+// Applies `change` to the field of each example. InvalidArgument, which begins with `what`, if it is no
+// image.
 MapFunction MapImage(const char* what, size_t field, ImageFunction change);
 
 }  // namespace sinter::data

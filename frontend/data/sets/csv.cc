@@ -142,8 +142,8 @@ class CsvSource : public Source {
 
   const RecordFile file_;
   const std::vector<CsvField> fields_;
-  const std::vector<std::vector<Column>> columns_;  // Of each field.
-  const size_t width_;                              // Columns of the file.
+  const std::vector<std::vector<Column>> columns_;  // Columns of each field.
+  const size_t width_;                              // Number of the file's columns.
   const CsvOptions options_;
 };
 

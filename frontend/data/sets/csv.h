@@ -3,13 +3,13 @@
 //   // sepal_length,sepal_width,species
 //   // 5.1,3.5,setosa
 //   SINTER_ASSIGN_OR_RETURN(data::Dataset iris, data::Csv("iris.csv", {
-//       {.name = "x", .columns = {"sepal_length", "sepal_width"}},                              // f32 [2]
-//       {.name = "t", .columns = {"species"}, .categories = {"setosa", "versicolor"}},          // i32 []
+//       {.name = "x", .columns = {"sepal_length", "sepal_width"}},                       // f32 [2]
+//       {.name = "t", .columns = {"species"}, .categories = {"setosa", "virginica"}},    // i32 []
 //   }));
 //
 // Example i is row i below the header. A field of one column is a scalar, a field of several is a vector. A
-// field in double quotes may contain delimiters, line breaks, and quotes written twice. The file may be larger
-// than the main memory: 8 bytes are kept for each row.
+// field in double quotes may contain delimiters, line breaks, and quotes written twice. The file may be
+// larger than the main memory: 8 bytes are kept for each row.
 //
 // Errors when the set is made: InvalidArgument for a column that the header lacks (the message lists those
 // it has), no fields, two columns of one name, a type that is no number; DataLoss for a quote that is not

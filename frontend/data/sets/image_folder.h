@@ -7,8 +7,9 @@
 //   data::Dataset train = set.Map(data::RandomResizedCrop(224)).Map(data::Flip());
 //
 // Classes are the folders in the order of their names, as bytes; files too. Files in folders below a class
-// belong to the class. Images are those that end in .jpg, .jpeg or .png, in any case; other files and links to
-// folders are left out. Files are listed when the set is made, and each image is read when it is asked for.
+// belong to the class. Images are those that end in .jpg, .jpeg or .png, in any case; other files and links
+// to folders are left out. Files are listed when the set is made, and each image is read when it is asked
+// for.
 //
 // Errors: NotFound for no such folder, no class or a class without images; when reading, those of
 // images/decode_image.h, with the file's name.
@@ -27,7 +28,7 @@ namespace sinter::data {
 struct ImageFolderOptions {
   int64_t size = 0;  // The shorter side is resized to it when an image is read. 0: images keep their sizes.
   int channels = 3;  // Or 1: grey.
-  std::vector<std::string> names = {"x", "t"};  // Of images and labels.
+  std::vector<std::string> names = {"x", "t"};  // Names of images and labels.
 };
 
 absl::StatusOr<Dataset> ImageFolder(const std::string& folder, const ImageFolderOptions& options = {});

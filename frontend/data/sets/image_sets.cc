@@ -44,7 +44,7 @@ absl::StatusOr<Dataset> MakeImageSet(HostTensor images, HostTensor labels, const
   });
 }
 
-// Where the records of a CIFAR set have their label.
+// The files of a part of a CIFAR set, and the place of the label in their records.
 struct Layout {
   std::vector<std::string> files;
   int64_t label_bytes = 1;

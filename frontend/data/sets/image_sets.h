@@ -1,7 +1,7 @@
 // Sets of small labelled images: MNIST and its kin, CIFAR-10 and CIFAR-100.
 //
-//   SINTER_ASSIGN_OR_RETURN(data::Dataset train, data::Mnist("train"));          // x f32 [1, 28, 28], t i32 []
-//   SINTER_ASSIGN_OR_RETURN(data::Dataset test, data::Cifar10("test", {.bytes = true}));   // x u8 [3, 32, 32]
+//   data::Mnist("train")                       // x f32 [1, 28, 28], t i32 []
+//   data::Cifar10("test", {.bytes = true})     // x u8 [3, 32, 32], t i32 []
 //
 // Nothing is downloaded. The images are in main memory, as bytes. `part` is "train" or "test".
 //
@@ -25,13 +25,13 @@ namespace sinter::data {
 
 struct ImageSetOptions {
   std::string folder = "";
-  std::vector<std::string> names = {"x", "t"};  // Of images and labels.
+  std::vector<std::string> names = {"x", "t"};  // Names of images and labels.
   bool flat = false;                            // Images have rank 1, for networks without convolutions.
   bool bytes = false;                           // Pixels are u8; else f32 in [0, 1].
 };
 
-// 60,000 and 10,000 images of 10 digits; also Fashion-MNIST and KMNIST, by their folder. A folder with only the
-// 10,000 is divided as LoadMnist (mnist.h) does.
+// 60,000 and 10,000 images of 10 digits; also Fashion-MNIST and KMNIST, by their folder. A folder with only
+// the 10,000 is divided as LoadMnist (mnist.h) does.
 absl::StatusOr<Dataset> Mnist(std::string_view part, const ImageSetOptions& options = {});
 
 // 50,000 and 10,000 images of 10 classes, in data_batch_1.bin to data_batch_5.bin and test_batch.bin.

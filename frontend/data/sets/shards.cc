@@ -15,7 +15,7 @@
 namespace sinter::data {
 namespace {
 
-// Where the bytes of a field are.
+// The place of a field's bytes.
 struct Extent {
   size_t file = 0;
   uint64_t offset = 0;
@@ -77,7 +77,7 @@ class ShardSource : public Source {
 
   const std::vector<std::string> fields_;
   std::vector<FileReader> files_;
-  std::vector<Extent> extents_;  // Of all fields of all examples.
+  std::vector<Extent> extents_;  // Places of all fields of all examples.
 };
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace sinter::data {
 namespace {
 
 constexpr uint64_t kBlock = 512;
-constexpr uint64_t kLongestName = 1 << 16;  // Of a long name's or a pax header's bytes.
+constexpr uint64_t kLongestName = 1 << 16;  // Bytes of a long name or a pax header.
 
 using Header = std::array<char, kBlock>;
 

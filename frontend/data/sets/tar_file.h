@@ -13,7 +13,7 @@ namespace sinter::data {
 
 struct TarMember {
   std::string name;
-  uint64_t offset = 0;  // Of its bytes in the tar file.
+  uint64_t offset = 0;  // Place of its bytes in the tar file.
   uint64_t size = 0;
 };
 

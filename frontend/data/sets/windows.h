@@ -1,6 +1,6 @@
 // Windows of a long text to train language models on: x, and y, which is x shifted by one token.
 //
-//   SINTER_ASSIGN_OR_RETURN(data::Dataset windows, data::Windows("train.bin", {.time = 1024}));   // i32 [1024]
+//   SINTER_ASSIGN_OR_RETURN(data::Dataset windows, data::Windows("train.bin", {.time = 1024}));
 //
 //   SINTER_ASSIGN_OR_RETURN(data::Dataset text, data::Lines("corpus.txt"));
 //   data::Dataset ids = text.Map(words.EncodeMap(), {"ids"});
@@ -36,7 +36,7 @@ absl::StatusOr<Dataset> Windows(const std::string& path, const WindowOptions& op
 struct PackOptions {
   int64_t time = 0;                                 // As WindowOptions::time.
   std::optional<int32_t> separator = std::nullopt;  // A token behind each example, such as the end of text.
-  std::vector<int64_t> lengths = {};                // Of the examples, if known. Empty: Pack reads all once.
+  std::vector<int64_t> lengths = {};                // Lengths of the examples. Empty: Pack reads all once.
   std::vector<std::string> names = {"x", "y"};
 };
 

@@ -42,7 +42,7 @@ class BytePairs final : public TokenModel {
  private:
   struct Merge {
     uint32_t rank = 0;
-    int32_t id = 0;  // Of the merged token.
+    int32_t id = 0;  // Id of the merged token.
   };
 
   absl::Status ReadVocabulary(const std::string& path);
@@ -54,7 +54,7 @@ class BytePairs final : public TokenModel {
 
   WordPattern words_ = WordPattern::kGpt2;
   std::unordered_map<std::string, int32_t> ids_;  // By the token as vocab.json writes it.
-  std::vector<std::string> bytes_;                // Of each id; empty for ids without a token.
+  std::vector<std::string> bytes_;                // Bytes of each id; empty for ids without a token.
   std::array<int32_t, 256> byte_ids_ = {};        // -1 if the vocabulary lacks the byte.
   std::unordered_map<uint64_t, Merge> merges_;    // By the two ids.
   std::vector<std::pair<std::string, int32_t>> special_;

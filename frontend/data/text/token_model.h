@@ -1,4 +1,4 @@
-// What a tokenizer's model does, for Sinter's own sources: SentencePiece's, or byte pairs.
+// The model of a tokenizer, SentencePiece's or byte pairs, for Sinter's own sources.
 #ifndef SINTER_FRONTEND_DATA_TEXT_TOKEN_MODEL_H_
 #define SINTER_FRONTEND_DATA_TEXT_TOKEN_MODEL_H_
 

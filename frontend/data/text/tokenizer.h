@@ -8,9 +8,9 @@
 //   data::Dataset ids = text.Map(words.EncodeMap({.end = true, .max_length = 512}), {"ids"});
 //
 // Models: SentencePiece's files, unigram or BPE, by the SentencePiece library; and byte pairs as GPT-2 has
-// them: vocab.json and merges.txt (Radford et al., "Language Models are Unsupervised Multitask Learners", 2019).
-// Text is UTF-8; other bytes are an error. Letters, numbers and spaces are those of the version of Unicode that
-// the RE2 library knows, so characters that are newer than the library may be split otherwise.
+// them: vocab.json and merges.txt (Radford et al., "Language Models are Unsupervised Multitask Learners",
+// 2019). Text is UTF-8; other bytes are an error. Letters, numbers and spaces are those of the version of
+// Unicode that the RE2 library knows, so characters that are newer than the library may be split otherwise.
 //
 // A tokenizer is a cheap handle. Several threads may use it at once.
 #ifndef SINTER_FRONTEND_DATA_TEXT_TOKENIZER_H_
@@ -63,12 +63,13 @@ class Tokenizer {
   static absl::StatusOr<Tokenizer> Load(const std::string& path);
 
   // Byte pairs from these two files. InvalidArgument for a special token that the vocabulary lacks. DataLoss:
-  // another form of file, two tokens with one id, or a merge of tokens or to a token that the vocabulary lacks.
+  // another form of file, two tokens with one id, or a merge of tokens or to a token that the vocabulary
+  // lacks.
   static absl::StatusOr<Tokenizer> LoadBytePairs(const std::string& vocab_json, const std::string& merges_txt,
                                                  const BytePairOptions& options = {});
 
-  // Returns the ids. InvalidArgument: the text is no UTF-8 (the message has the place), the model has no token
-  // of a beginning or an end, parse_special with SentencePiece, a byte that the vocabulary lacks, or a
+  // Returns the ids. InvalidArgument: the text is no UTF-8 (the message has the place), the model has no
+  // token of a beginning or an end, parse_special with SentencePiece, a byte that the vocabulary lacks, or a
   // max_length that has no room for beginning and end.
   absl::StatusOr<std::vector<int32_t>> Ids(std::string_view text, const EncodeOptions& options = {}) const;
 
@@ -86,7 +87,7 @@ class Tokenizer {
   // is not completed. Empty for an id that is not in the vocabulary.
   std::string Decode(int32_t id) const;
 
-  int32_t size() const;  // Of the vocabulary: ids are below it.
+  int32_t size() const;  // Size of the vocabulary: ids are below it.
   // Returns the id of a token, as the vocabulary writes it. nullopt if there is none.
   std::optional<int32_t> Find(std::string_view token) const;
   std::optional<int32_t> begin() const;
