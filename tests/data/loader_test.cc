@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "sinter/runtime/memory/process_allocator.h"
 #include "sinter/tests/data/scratch_folder.h"
 
 namespace sinter::data {
@@ -372,6 +373,17 @@ TEST(LoaderTest, NamesOfTheBatch) {
   EXPECT_THAT(plain.names(), ElementsAre("i", "random"));
   ASSERT_OK_AND_ASSIGN(const Loader padded, Loader::Create(Random(5), {.collate = Pad({"random"})}));
   EXPECT_THAT(padded.names(), ElementsAre("i", "random", "random_lengths"));
+}
+
+TEST(LoaderTest, BatchesAreInTheGivenMemory) {
+  ASSERT_OK_AND_ASSIGN(CachingAllocator * memory, ProcessAllocator());
+  for (const Collate& collate : {Stack(), Pad({"random"})}) {
+    ASSERT_OK_AND_ASSIGN(Loader loader,
+                         Loader::Create(Random(6), {.batch = 3, .collate = collate, .memory = memory}));
+    ASSERT_OK_AND_ASSIGN(const Batch batch, loader.Next());
+    EXPECT_EQ(batch.tensors[0].shape()[0], 3);
+    EXPECT_EQ(Values<float>(batch.weights), std::vector<float>(3, 1));
+  }
 }
 
 TEST(LoaderTest, InputsOfAFunction) {
