@@ -30,7 +30,7 @@ struct WindowOptions {
 // window are left out. InvalidArgument: a time or stride below 1, fewer tokens than a window and one more, or
 // other than 2 names.
 absl::StatusOr<Dataset> Windows(TokenSet tokens, const WindowOptions& options);
-// The same of a file of token ids, as TokenSet::ReadU16 takes it.
+// The same of a file of token ids, as TokenSet::ReadU16 takes it. Larger ids: pass TokenSet::ReadU32(path).
 absl::StatusOr<Dataset> Windows(const std::string& path, const WindowOptions& options);
 
 struct PackOptions {
