@@ -12,6 +12,19 @@ find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.hpp REQUIRED)
 add_library(DNNL::dnnl UNKNOWN IMPORTED)
 set_target_properties(DNNL::dnnl PROPERTIES IMPORTED_LOCATION "${DNNL_LIBRARY}"
   INTERFACE_INCLUDE_DIRECTORIES "${DNNL_INCLUDE_DIR}")
+# For data: images and tokenizers. Only sinter_data uses them.
+find_package(PNG REQUIRED)
+foreach(_library TurboJpeg:turbojpeg:turbojpeg.h RE2:re2:re2/re2.h SentencePiece:sentencepiece:sentencepiece_processor.h)
+  string(REPLACE ":" ";" _library ${_library})
+  list(GET _library 0 _package)
+  list(GET _library 1 _name)
+  list(GET _library 2 _header)
+  find_library(SINTER_${_package}_LIBRARY ${_name} REQUIRED)
+  find_path(SINTER_${_package}_INCLUDE_DIR ${_header} REQUIRED)
+  add_library(${_package}::${_name} UNKNOWN IMPORTED)
+  set_target_properties(${_package}::${_name} PROPERTIES IMPORTED_LOCATION "${SINTER_${_package}_LIBRARY}"
+    INTERFACE_INCLUDE_DIRECTORIES "${SINTER_${_package}_INCLUDE_DIR}")
+endforeach()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # Clang's OpenMP is libomp, which would start a second set of threads next to oneDNN's libgomp. No source
   # has an OpenMP pragma; Sinter needs only libgomp itself (runtime/host/thread_pool.h).

@@ -79,8 +79,8 @@ endfunction()
 sinter_abseil_closure(SINTER_SHARED_ABSEIL absl::status absl::statusor absl::strings absl::str_format)
 
 # Third-party libraries to install, as regular expressions. The other dependencies (zlib, GCC's libraries) are
-# on every system. Debian's oneDNN needs the OpenCL loader.
-set(SINTER_SHIPPED ^libabsl_ ^libdnnl ^libOpenCL)
+# on every system. Debian's oneDNN needs the OpenCL loader, and SentencePiece may need protobuf.
+set(SINTER_SHIPPED ^libabsl_ ^libdnnl ^libOpenCL ^libturbojpeg ^libpng ^libre2 ^libsentencepiece ^libprotobuf-lite)
 
 # For programs: change the same targets to archives.
 get_directory_property(_imported IMPORTED_TARGETS)

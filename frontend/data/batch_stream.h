@@ -34,7 +34,7 @@ class BatchStream {
   virtual std::vector<std::string> names() const = 0;
 
   virtual int64_t batches_per_epoch() const = 0;
-  virtual int64_t num_examples() const = 0;  // Number in an epoch.
+  virtual int64_t num_examples() const = 0;  // Examples of an epoch.
 
   // Returns the position behind the last batch that Next returned, as one line of text for a checkpoint.
   virtual std::string Save() const = 0;

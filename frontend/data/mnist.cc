@@ -1,14 +1,13 @@
 #include "sinter/frontend/data/mnist.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "sinter/frontend/data/data_folder.h"
 #include "sinter/frontend/data/idx.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/tensor/tensor_bytes.h"
@@ -17,25 +16,6 @@ namespace sinter {
 namespace {
 
 namespace fs = std::filesystem;
-
-absl::StatusOr<std::string> FindFolder(const std::string& name, const std::string& folder) {
-  std::vector<std::string> candidates;
-  if (!folder.empty()) {
-    candidates = {folder};
-  } else {
-    if (const char* data = std::getenv("SINTER_DATA"); data != nullptr && *data != '\0') {
-      candidates.push_back(absl::StrCat(data, "/", name));
-    }
-    candidates.push_back("../shared/data/" + name);
-  }
-  std::error_code ignored;
-  for (const std::string& candidate : candidates) {
-    if (fs::is_directory(candidate, ignored)) return candidate;
-  }
-  return absl::NotFoundError(
-      absl::StrCat("no folder with the data set '", name, "': looked at ", absl::StrJoin(candidates, " and "),
-                   "; name the folder, or set SINTER_DATA to the folder that holds ", name));
-}
 
 // `part` is "train" or "t10k", `kind` is "images-idx3" or "labels-idx1".
 std::optional<std::string> FindFile(const std::string& folder, const std::string& part,
@@ -101,7 +81,7 @@ absl::StatusOr<ImageSet> Rows(const ImageSet& set, int64_t begin, int64_t end) {
 
 absl::StatusOr<MnistDataset> LoadMnist(const std::string& name, const std::string& folder) {
   MnistDataset data;
-  SINTER_ASSIGN_OR_RETURN(data.folder, FindFolder(name, folder));
+  SINTER_ASSIGN_OR_RETURN(data.folder, FindDataFolder(name, folder));
   SINTER_ASSIGN_OR_RETURN(std::optional<ImageSet> test, LoadPart(data.folder, "t10k"));
   if (!test.has_value()) {
     return absl::NotFoundError(absl::StrCat(data.folder, ": no t10k-images-idx3-ubyte (plain or .gz) there"));

@@ -13,8 +13,11 @@ namespace sinter {
 
 namespace {
 
-// The header of llm.c's data files.
-constexpr int32_t kMagic = 20240520, kVersion = 1;
+// The headers of llm.c's data files (dev/data/data_common.py).
+struct HeaderForm {
+  int32_t magic, version;
+};
+constexpr HeaderForm kGpt2Header = {20240520, 1}, kLlama3Header = {20240801, 7};
 constexpr size_t kHeaderBytes = 256 * sizeof(int32_t);
 
 }  // namespace
@@ -30,31 +33,48 @@ absl::StatusOr<TokenSet> TokenSet::ReadBytes(const std::string& path) {
 }
 
 absl::StatusOr<TokenSet> TokenSet::ReadU16(const std::string& path) {
+  return ReadWide(path, sizeof(uint16_t), kGpt2Header.magic, kGpt2Header.version);
+}
+
+absl::StatusOr<TokenSet> TokenSet::ReadU32(const std::string& path) {
+  return ReadWide(path, sizeof(uint32_t), kLlama3Header.magic, kLlama3Header.version);
+}
+
+absl::StatusOr<TokenSet> TokenSet::ReadWide(const std::string& path, int64_t width, int32_t magic,
+                                            int32_t version) {
   SINTER_ASSIGN_OR_RETURN(FileReader file, FileReader::Open(path));
-  uint64_t bytes = file.size();
+  auto bytes = static_cast<int64_t>(file.size());
   std::array<int32_t, 3> header = {};
-  if (bytes >= kHeaderBytes) {
+  if (file.size() >= kHeaderBytes) {
     SINTER_RETURN_IF_ERROR(file.Read(0, std::as_writable_bytes(std::span(header))));
   }
   TokenSet set;
-  if (header[0] == kMagic) {
-    if (header[1] != kVersion) {
-      return absl::UnimplementedError(absl::StrCat(
-          path, " has version ", header[1], " of llm.c's data files; u16 tokens are version ", kVersion));
+  set.bytes_ = width;
+  const int32_t other = magic == kGpt2Header.magic ? kLlama3Header.magic : kGpt2Header.magic;
+  if (header[0] == other) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " has the header of tokens of ", 6 - width,
+                                                   " bytes, not of ", width, "; use ",
+                                                   width == 2 ? "ReadU32" : "ReadU16"));
+  }
+  if (header[0] == magic) {
+    if (header[1] != version) {
+      return absl::UnimplementedError(absl::StrCat(path, " has version ", header[1],
+                                                   " of llm.c's data files; u", 8 * width,
+                                                   " tokens are version ", version));
     }
-    bytes -= kHeaderBytes;
+    bytes -= static_cast<int64_t>(kHeaderBytes);
     set.first_ = kHeaderBytes;
-    if (header[2] < 0 || bytes != sizeof(uint16_t) * static_cast<uint64_t>(header[2])) {
-      return absl::DataLossError(absl::StrCat(path, ": its header declares ", header[2],
-                                              " tokens of 2 bytes, but ", bytes, " bytes follow"));
+    if (header[2] < 0 || bytes != width * header[2]) {
+      return absl::DataLossError(absl::StrCat(path, ": its header declares ", header[2], " tokens of ", width,
+                                              " bytes, but ", bytes, " bytes follow"));
     }
   }
-  if (bytes % sizeof(uint16_t) != 0) {
+  if (bytes % width != 0) {
     return absl::DataLossError(
-        absl::StrCat(path, " has ", bytes, " bytes, which is no number of tokens of 2 bytes"));
+        absl::StrCat(path, " has ", bytes, " bytes, which is no number of tokens of ", width, " bytes"));
   }
   if (bytes == 0) return absl::InvalidArgumentError(absl::StrCat(path, " holds no tokens"));
-  set.size_ = static_cast<int64_t>(bytes / sizeof(uint16_t));
+  set.size_ = bytes / width;
   set.file_ = std::make_shared<const FileReader>(std::move(file));
   return set;
 }
@@ -83,8 +103,15 @@ absl::Status TokenSet::CopyTo(int64_t begin, std::span<int32_t> out) const {
     SINTER_RETURN_IF_ERROR(file_->Read(static_cast<uint64_t>(first_ + (begin + done) * bytes_),
                                        std::span(piece).first(static_cast<size_t>(now * bytes_))));
     for (int64_t i = 0; i < now; ++i) {
-      out[static_cast<size_t>(done + i)] =
-          bytes_ == 1 ? std::to_integer<int32_t>(piece[i]) : LoadLittle<uint16_t>(piece.data() + 2 * i);
+      const std::byte* const token = piece.data() + bytes_ * i;
+      int32_t& id = out[static_cast<size_t>(done + i)];
+      if (bytes_ == 1) id = std::to_integer<int32_t>(*token);
+      if (bytes_ == 2) id = LoadLittle<uint16_t>(token);
+      if (bytes_ == 4) id = LoadLittle<int32_t>(token);
+      if (id < 0) {
+        return absl::DataLossError(absl::StrCat(file_->path(), ": token ", begin + done + i, " is ",
+                                                LoadLittle<uint32_t>(token), "; ids are below 2^31"));
+      }
     }
     done += now;
   }

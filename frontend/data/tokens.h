@@ -10,12 +10,12 @@
 // tokens; if it shortens the file, reads return DataLoss. Sets are cheap to copy. A batch depends only on the
 // bits. A run that draws step n's batch from stream n can therefore resume at any step.
 //
-// A file of token ids is little-endian u16, with or without the header of llm.c's data files. That header is
-// 256 i32: 20240520, the version 1, the number of tokens, zeros.
+// A file of token ids is little-endian u16 or u32, with or without the header of llm.c's data files. That
+// header is 256 i32: 20240520 and the version 1 (u16) or 20240801 and 7 (u32), the number of tokens, zeros.
 //
 // Errors: DataLoss for a malformed file (an odd size, a size that differs from its header), Unimplemented for
-// another version, InvalidArgument for no tokens, and the errors of runtime/formats/file.h, which reading
-// windows may return too.
+// another version, InvalidArgument for no tokens or the header of the other width, and the errors of
+// runtime/formats/file.h, which reading windows may return too.
 #ifndef SINTER_FRONTEND_DATA_TOKENS_H_
 #define SINTER_FRONTEND_DATA_TOKENS_H_
 
@@ -37,6 +37,8 @@ class TokenSet {
  public:
   static absl::StatusOr<TokenSet> ReadBytes(const std::string& path);
   static absl::StatusOr<TokenSet> ReadU16(const std::string& path);
+  // For vocabularies above 65,536. An id of 2^31 or more is DataLoss when it is read.
+  static absl::StatusOr<TokenSet> ReadU32(const std::string& path);
   static absl::StatusOr<TokenSet> FromVector(std::vector<uint16_t> tokens);
 
   int64_t size() const { return size_; }
@@ -57,6 +59,8 @@ class TokenSet {
 
  private:
   TokenSet() = default;
+  static absl::StatusOr<TokenSet> ReadWide(const std::string& path, int64_t width, int32_t magic,
+                                           int32_t version);
   absl::Status CheckWindows(const HostTensor& x, const HostTensor& y) const;
   absl::Status CopyWindow(int64_t start, int64_t row, HostTensor& x, HostTensor& y) const;
 

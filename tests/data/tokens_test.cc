@@ -46,6 +46,34 @@ TEST(TokensTest, ReadsBytesAndIds) {
   EXPECT_EQ(ids.Largest().value(), 65535);
 }
 
+TEST(TokensTest, ReadsIdsOf32Bits) {
+  ScratchFolder folder;
+  std::vector<int32_t> header(256, 0);
+  header[0] = 20240801, header[1] = 7, header[2] = 2;
+  const std::string tokens = Bytes<uint32_t>({128'000, 2'147'483'647});
+  ASSERT_OK_AND_ASSIGN(TokenSet plain, TokenSet::ReadU32(folder.Write("t.bin", tokens)));
+  EXPECT_THAT(All(plain), ElementsAre(128'000, 2'147'483'647));
+  ASSERT_OK_AND_ASSIGN(TokenSet ids, TokenSet::ReadU32(folder.Write("h.bin", Bytes(header) + tokens)));
+  EXPECT_THAT(All(ids), ElementsAre(128'000, 2'147'483'647));
+  EXPECT_THAT(All(*ids.Part(1, 2)), ElementsAre(2'147'483'647));
+  EXPECT_ERROR(TokenSet::ReadU16(folder.File("h.bin")), absl::StatusCode::kInvalidArgument,
+               "has the header of tokens of 4 bytes, not of 2; use ReadU32");
+  EXPECT_ERROR(TokenSet::ReadU32(folder.Write("s.bin", WithHeader(1, 1, {1}))),
+               absl::StatusCode::kInvalidArgument,
+               "has the header of tokens of 2 bytes, not of 4; use ReadU16");
+  EXPECT_ERROR(TokenSet::ReadU32(folder.Write("o.bin", "abcdef")), absl::StatusCode::kDataLoss,
+               "has 6 bytes, which is no number of tokens of 4 bytes");
+  header[1] = 8;
+  EXPECT_ERROR(TokenSet::ReadU32(folder.Write("v.bin", Bytes(header) + tokens)),
+               absl::StatusCode::kUnimplemented,
+               "has version 8 of llm.c's data files; u32 tokens are version 7");
+  ASSERT_OK_AND_ASSIGN(TokenSet large,
+                       TokenSet::ReadU32(folder.Write("l.bin", Bytes<uint32_t>({1, 0x80000000u}))));
+  std::vector<int32_t> out(2);
+  EXPECT_ERROR(large.CopyTo(0, out), absl::StatusCode::kDataLoss,
+               "token 1 is 2147483648; ids are below 2^31");
+}
+
 TEST(TokensTest, RefusesWhatIsNoFileOfTokens) {
   ScratchFolder folder;
   EXPECT_ERROR(TokenSet::ReadBytes(folder.File("none")), absl::StatusCode::kNotFound, "none");
