@@ -45,7 +45,7 @@ struct Options {
   std::string text, tokens, val, checkpoint, plan, losses;
   int64_t steps = 1000, warmup = 100, report = 100, val_batches = 20, sample = 400, stop_after = 0;
   double learning_rate = 6e-4, temperature = 0.8;
-  bool resume = false;
+  bool resume = false, digest = false;
   std::vector<sn::Device> devices;
   examples::MeshFlags mesh;
   sn::World* world = nullptr;
@@ -204,6 +204,18 @@ absl::StatusOr<std::string> Sample(sn::Session& session, const Options& o) {
   return text.substr(1);
 }
 
+// Prints a number of the bits of all variables (FNV-1a). Ranks that hold the same parameters print the same.
+absl::Status PrintDigest(const sn::Session& session, const Options& o) {
+  uint64_t digest = 0xcbf29ce484222325u;
+  for (const sn::VariableInfo& variable : session.variables()) {
+    SINTER_ASSIGN_OR_RETURN(const HostTensor value, session.ReadVariable(variable.name));
+    const auto* const bytes = static_cast<const unsigned char*>(value.data());
+    for (int64_t i = 0; i < value.num_bytes(); ++i) digest = (digest ^ bytes[i]) * 0x100000001b3u;
+  }
+  std::printf("rank %d: variables %016lx\n", o.world ? o.world->rank() : 0, digest);
+  return absl::OkStatus();
+}
+
 double GiB(int64_t bytes) { return static_cast<double>(bytes) / (1 << 30); }
 
 absl::Status Run(const Options& o) {
@@ -238,6 +250,7 @@ absl::Status Run(const Options& o) {
                 GiB(memory.predicted), GiB(memory.variables), GiB(memory.arena), GiB(memory.used));
   }
   SINTER_RETURN_IF_ERROR(Train(session, data, o));
+  if (o.digest) SINTER_RETURN_IF_ERROR(PrintDigest(session, o));
   if (o.text.empty() || o.sample == 0) return absl::OkStatus();
   SINTER_ASSIGN_OR_RETURN(std::string sample, Sample(session, o));
   if (o.talks) std::printf("----\n%s\n----\n", sample.c_str());
@@ -280,6 +293,7 @@ void AddTrainingOptions(CLI::App& app, Options& o) {
   app.add_option("--val-batches", o.val_batches)->capture_default_str()->check(CLI::PositiveNumber);
   auto* checkpoint = app.add_option("--checkpoint", o.checkpoint, "safetensors file");
   app.add_flag("--resume", o.resume, "continue from the checkpoint")->needs(checkpoint);
+  app.add_flag("--digest", o.digest, "print a digest of the variables of each process at the end");
   app.add_option("--stop-after", o.stop_after, "end after this many steps; --resume continues");
   app.add_option("--sample", o.sample, "bytes of text to sample at the end")->capture_default_str();
   app.add_option("--temperature", o.temperature)->capture_default_str()->check(CLI::PositiveNumber);
