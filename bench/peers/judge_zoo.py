@@ -2,7 +2,7 @@
 """Compares the models of examples/zoo with the same models in PyTorch: losses, gradients, times.
 
 usage: judge_zoo.py FOLDER [--steps 20] [--large] [--seed 3] [--time] [--rounds 3] [--seconds 1.5] [--no-compile]
-                    [--nice -20] [MODEL ...]
+                    [--realtime] [MODEL ...]
 
 FOLDER has the programs zoo_vae, zoo_llama, ... (build/release/examples). Each writes its initial weights, the inputs
 of each call, its losses and its first gradients (--dump). The model of zoo_models.py trains from these weights on
@@ -12,13 +12,14 @@ and `state` are the largest distances.
 
 --time also prints the least times of a step: of the program, of PyTorch and of PyTorch with torch.compile (of the loss
 and its gradients; the optimizers are fused). The three alternate for --rounds rounds of --seconds each, so that other
-programs on the machine disturb all of them. --nice gives all three this priority while they run; on a busy machine use
--20, which needs root. A step is a call of each of a program's functions. `ratio` is the
+programs on the machine disturb all of them. --realtime gives all three real-time priority while they are measured, for
+a busy machine; it needs root. A step is a call of each of a program's functions. `ratio` is the
 program's time divided by the better of PyTorch's.
 
 Exit status: 0, or 1 if a model disagrees or failed.
 """
 import argparse
+import dataclasses
 import json
 import math
 import os
@@ -38,7 +39,9 @@ import torch
 
 torch.set_num_threads(THREADS)
 
-LOSS_LIMIT, GRADIENT_LIMIT, STATE_LIMIT = 1e-5, 1e-4, 1e-4
+LIMITS = {"loss": 1e-5, "gradient": 1e-4, "state": 1e-4}
+# The rounding of PyTorch's weights in the runs that show how much rounding counts, and their number.
+NOISE, NOISY_RUNS = 3e-7, 8
 TYPES = {"F32": np.float32, "F64": np.float64, "I32": np.int32, "I64": np.int64}
 
 
@@ -111,50 +114,92 @@ def apart(a, b):
     return float(np.linalg.norm(a.astype(np.float64) - b.astype(np.float64)))
 
 
-def make_trainers(name, dump, compiled=False):
-    model = MODELS[name](dump.run["large"])
-    load(model, dump.weights)
+def make_trainers(name, dump, compiled=False, noise=0):
+    """Returns the model with the dump's weights, each times 1 + NOISE * a normal number of seed `noise`, and the
+    trainers of its functions."""
+    model, weights = MODELS[name](dump.run["large"]), dump.weights
+    if noise:
+        normal = np.random.default_rng(noise).standard_normal
+        weights = {n: w * (1 + NOISE * normal(w.shape)).astype(w.dtype) for n, w in weights.items()}
+    load(model, weights)
     return model, {n: Trainer(model, f, compiled) for n, f in model.functions().items()}
 
 
-def compare(name, dump):
-    """Returns the largest differences of losses, first gradients and running statistics, with their places."""
-    model, trainers = make_trainers(name, dump)
-    tensors, worst = named_tensors(model), {"loss": (0, ""), "gradient": (0, ""), "state": (0, "")}
+@dataclasses.dataclass
+class Results:
+    """The losses of the calls, the first gradients and the last running statistics, by Sinter's names."""
+    losses: list
+    gradients: dict
+    state: dict
+
+
+def of_program(dump):
+    return Results([loss for _, loss in dump.run["calls"]], dump.gradients,
+                   {n: t for n, t in dump.final.items() if "running_" in n})
+
+
+def of_torch(name, dump, noise=0):
+    model, trainers = make_trainers(name, dump, noise=noise)
+    tensors, results, seen = named_tensors(model), Results([], {}, {}), set()
+
+    def in_sinter(tensor, transposed):
+        return (tensor.t() if transposed else tensor).detach().numpy().copy()
+
+    def watch(function):
+        for full in dump.gradients:
+            if full.startswith(function + "/"):
+                tensor, transposed = tensors[full.partition("/")[2]]
+                results.gradients[full] = in_sinter(tensor.grad, transposed)
+
+    for call, (function, _) in enumerate(dump.run["calls"]):
+        first = None if function in seen else lambda f=function: watch(f)
+        seen.add(function)
+        results.losses.append(trainers[function].step(dump.arguments(call), first).item())
+    trained = sum(p.requires_grad for p in model.parameters())
+    if trained != len(dump.gradients):
+        raise RuntimeError(f"the program has {len(dump.gradients)} gradients, PyTorch {trained} parameters")
+    results.state = {n: in_sinter(*t) for n, t in tensors.items() if "running_" in n}
+    return results
+
+
+def differences(a, b):
+    """Returns the largest differences of losses, gradients and running statistics from those of b, and where."""
+    worst = {"loss": (0, ""), "gradient": (0, ""), "state": (0, "")}
 
     def note(what, value, place):
         if not value <= worst[what][0]:  # Also for NaN.
             worst[what] = (value if math.isfinite(value) else math.inf, place)
 
-    def watch(function):
-        own = {n: g for n, g in dump.gradients.items() if n.startswith(function + "/")}
-        least = 1e-3 * math.sqrt(sum(np.linalg.norm(g) ** 2 for g in own.values()))
-        for full, gradient in own.items():
-            tensor, transposed = tensors[full.partition("/")[2]]
-            theirs = (tensor.grad.t() if transposed else tensor.grad).numpy()
-            note("gradient", apart(gradient, theirs) / max(np.linalg.norm(theirs), least), full)
-
-    seen = set()
-    for call, (function, loss) in enumerate(dump.run["calls"]):
-        is_first = function not in seen
-        seen.add(function)
-        theirs = trainers[function].step(dump.arguments(call), (lambda f=function: watch(f)) if is_first else None)
-        note("loss", relative(loss, theirs.item()), f"call {call}")
-    trained = sum(p.requires_grad for p in model.parameters())
-    if trained != len(dump.gradients):
-        raise RuntimeError(f"the program has {len(dump.gradients)} gradients, PyTorch {trained} parameters")
-    for variable, (tensor, _) in tensors.items():
-        if "running_" in variable:
-            is_mean = variable.endswith("running_mean")
-            spread = tensors[variable[:-len("mean")] + "variance"][0].sqrt() if is_mean else tensor
-            note("state", apart(dump.final[variable], tensor.numpy()) / np.linalg.norm(spread.numpy()), variable)
+    for call, (x, y) in enumerate(zip(a.losses, b.losses, strict=True)):
+        note("loss", relative(x, y), f"call {call}")
+    for full, y in b.gradients.items():
+        function = full.partition("/")[0]
+        own = [g for n, g in b.gradients.items() if n.startswith(function + "/")]
+        least = 1e-3 * math.sqrt(sum(np.linalg.norm(g) ** 2 for g in own))
+        note("gradient", apart(a.gradients[full], y) / max(np.linalg.norm(y), least), full)
+    for variable, y in b.state.items():
+        is_mean = variable.endswith("running_mean")
+        spread = np.sqrt(b.state[variable[:-len("mean")] + "variance"]) if is_mean else y
+        note("state", apart(a.state[variable], y) / np.linalg.norm(spread), variable)
     return worst
 
 
-def set_priority(value):
-    """Sets the nice value of all threads of this process, and so of the programs that it starts."""
+def compare(name, dump):
+    """Returns the differences of the program from PyTorch, and the limits."""
+    theirs = of_torch(name, dump)
+    worst, limits = differences(of_program(dump), theirs), dict(LIMITS)
+    if any(worst[what][0] > limit for what, limit in LIMITS.items()):
+        for noise in range(1, NOISY_RUNS + 1):
+            for what, (value, _) in differences(of_torch(name, dump, noise), theirs).items():
+                limits[what] = max(limits[what], value)
+    return worst, limits
+
+
+def set_realtime(is_realtime):
+    """Sets the priority of all threads of this process, and so of the programs that it starts."""
+    policy, priority = (os.SCHED_FIFO, 10) if is_realtime else (os.SCHED_OTHER, 0)
     for thread in os.listdir("/proc/self/task"):
-        os.setpriority(os.PRIO_PROCESS, int(thread), value)
+        os.sched_setscheduler(int(thread), policy, os.sched_param(priority))
 
 
 def torch_ms(trainers, inputs, seconds):
@@ -182,15 +227,14 @@ def measure(name, dump, program, arguments):
             for function, trainer in trainers.items():
                 trainer.step(inputs[function])
     least = {"sinter": math.inf, "eager": math.inf, "compile": math.inf}
-    usual = os.getpriority(os.PRIO_PROCESS, 0)
     for _ in range(arguments.rounds):
-        set_priority(usual if arguments.nice is None else arguments.nice)
+        set_realtime(arguments.realtime)
         printed = run_program(program, arguments, "--time", "--seconds", str(arguments.seconds), "--steps", "2")
         ours = re.findall(r"median, ([\d.]+) ms least", printed)
         least["sinter"] = min(least["sinter"], sum(float(ms) for ms in ours))
         for peer, trainers in peers.items():
             least[peer] = min(least[peer], torch_ms(trainers, inputs, arguments.seconds))
-        set_priority(usual)
+        set_realtime(False)
     return least
 
 
@@ -200,9 +244,8 @@ def judge(name, arguments):
     with tempfile.TemporaryDirectory() as folder:
         run_program(program, arguments, "--dump", folder, "--steps", str(arguments.steps))
         dump = Dump(pathlib.Path(folder))
-    worst = compare(name, dump)
-    agrees = (worst["loss"][0] <= LOSS_LIMIT and worst["gradient"][0] <= GRADIENT_LIMIT
-              and worst["state"][0] <= STATE_LIMIT)
+    worst, limits = compare(name, dump)
+    agrees = all(worst[what][0] <= limits[what] for what in LIMITS)
     first, last = dump.run["calls"][0][1], dump.run["calls"][-1][1]
     row = [f"`{name}`", str(len(dump.gradients)), f"{first:.4g}, {last:.4g}", f"{worst['loss'][0]:.1e}",
            f"{worst['gradient'][0]:.1e}", f"{worst['state'][0]:.1e}" if worst["state"][1] else ""]
@@ -212,9 +255,10 @@ def judge(name, arguments):
         row += [f"{ms['sinter']:.3f}", f"{ms['eager']:.3f}",
                 f"{ms['compile']:.3f}" if math.isfinite(ms["compile"]) else "", f"**{ms['sinter'] / best:.2f}**"]
     print(f"| {' | '.join(row)} |", flush=True)
-    if not agrees:
-        print(f"{name} disagrees: " + ", ".join(f"{what} at {place}" for what, (_, place) in worst.items() if place),
-              file=sys.stderr)
+    for what, (value, place) in worst.items():
+        if value > LIMITS[what]:
+            print(f"{name}: the {what} at {place} differs by {value:.1e}, PyTorch with noise by up to {limits[what]:.1e}",
+                  file=sys.stderr)
     return agrees
 
 
@@ -227,10 +271,10 @@ def main():
     parser.add_argument("--time", action="store_true")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1.5)
-    parser.add_argument("--nice", type=int)
+    parser.add_argument("--realtime", action="store_true")
     parser.add_argument("--no-compile", action="store_true")
     parser.add_argument("models", nargs="*", metavar="MODEL")
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     for name in arguments.models:
         if name not in MODELS:
             parser.error(f"unknown model {name}; known: {', '.join(MODELS)}")

@@ -89,7 +89,7 @@ def next_word_loss(logits, texts):
 class RecurrentLm(nn.Module):
     def __init__(self, large):
         super().__init__()
-        batch, vocabulary, width = (32, 2000, 256) if large else (8, 40, 32)
+        batch, vocabulary, width = (16, 1000, 128) if large else (8, 40, 32)
         self.lstm = LanguageModel(nn.LSTM, vocabulary, width)
         self.gru = LanguageModel(nn.GRU, vocabulary, width)
         self.states = {name: torch.zeros(2, batch, width) for name in ("h", "c", "gru")}
@@ -132,7 +132,7 @@ class Up(nn.Module):
 class UNet(nn.Module):
     def __init__(self, large):
         super().__init__()
-        width, levels = (32, 3) if large else (8, 2)
+        width, levels = (16, 3) if large else (8, 2)
         widths = [width << i for i in range(levels + 1)]
         self.down = nn.ModuleList([two_convolutions(i, o) for i, o in zip([1] + widths, widths[:-1])])
         self.bottom = two_convolutions(widths[-2], widths[-1])
@@ -168,7 +168,7 @@ def warmup_cosine(warmup, total, final):
 class VisionTransformer(nn.Module):
     def __init__(self, large):
         super().__init__()
-        width, heads, blocks = (192, 3, 6) if large else (32, 4, 2)
+        width, heads, blocks = (128, 4, 4) if large else (32, 4, 2)
         self.patches = nn.Conv2d(1, width, 4, stride=4)
         self.class_token = nn.Parameter(torch.zeros(1, 1, width))
         self.positions = nn.Parameter(torch.zeros(50, width))
@@ -196,7 +196,7 @@ class VisionTransformer(nn.Module):
 class Dcgan(nn.Module):
     def __init__(self, large):
         super().__init__()
-        width, latent = (64, 100) if large else (8, 16)
+        width, latent = (32, 64) if large else (8, 16)
         self.generator = nn.Sequential(
             nn.ConvTranspose2d(latent, 2 * width, 7, bias=False), nn.BatchNorm2d(2 * width), nn.ReLU(),
             nn.ConvTranspose2d(2 * width, width, 4, 2, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU(),
@@ -342,7 +342,7 @@ class LlamaBlock(nn.Module):
 class Llama(nn.Module):
     def __init__(self, large):
         super().__init__()
-        vocabulary, width, layers = (1000, 256, 4) if large else (40, 32, 2)
+        vocabulary, width, layers = (1000, 128, 4) if large else (40, 32, 2)
         self.words = nn.Embedding(vocabulary, width)
         self.block = nn.Sequential(*[LlamaBlock(width, 4, 2) for _ in range(layers)])
         self.norm, self.head = nn.RMSNorm(width, eps=1e-5), nn.Linear(width, vocabulary, bias=False)
@@ -411,7 +411,7 @@ class TimedBlock(nn.Module):
 class Ddpm(nn.Module):
     def __init__(self, large):
         super().__init__()
-        times, width = (1000, 32) if large else (50, 8)
+        times, width = (100, 16) if large else (50, 8)
         beta = (1e-4 + (0.02 - 1e-4) * torch.arange(times, dtype=torch.float64) / (times - 1)) * 1000 / times
         self.register_buffer("signal", (1 - beta).cumprod(0).float(), persistent=False)
         rates = torch.exp(torch.arange(16, dtype=torch.float32) * (-math.log(1e4) / 16))

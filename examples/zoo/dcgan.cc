@@ -37,7 +37,7 @@ nn::ModuleOf<Tensor(const Tensor&)> Discriminator(int64_t width) {
 }
 
 absl::Status Train(const zoo::Flags& flags) {
-  const int64_t batch = flags.Size(8, 64), width = flags.Size(8, 64), latent = flags.Size(16, 100);
+  const int64_t batch = flags.Size(8, 16), width = flags.Size(8, 32), latent = flags.Size(16, 64);
   sn::Graph graph("dcgan", {.seed = flags.seed});
   nn::Module generator = Generator(width), discriminator = Discriminator(width);
   const optim::Adam adam{.learning_rate = 2e-4, .beta1 = 0.5};

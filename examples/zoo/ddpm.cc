@@ -70,7 +70,7 @@ class Denoiser : public nn::LayerOf<WithTime> {
 };
 
 absl::Status Train(const zoo::Flags& flags) {
-  const int64_t batch = flags.Size(4, 32), times = flags.Size(50, 1000), width = flags.Size(8, 32);
+  const int64_t batch = flags.Size(4, 8), times = flags.Size(50, 100), width = flags.Size(8, 16);
   const auto beta = [&](int64_t t) { return (1e-4 + (0.02 - 1e-4) * t / (times - 1)) * 1000 / times; };
   double kept = 1;
   const sn::HostTensor signal_table =

@@ -1,5 +1,5 @@
-// A small Llama (Touvron et al., arXiv 2307.09288): RMS norms, turned positions, shared keys and values, gated
-// MLPs. It trains on whole texts, and writes with a cache of keys and values in one run on the device.
+// A small Llama (Touvron et al., arXiv 2307.09288): RMS norms, turned positions, shared keys and values,
+// gated MLPs. It trains on whole texts, and writes with a cache of keys and values in one run on the device.
 #include "sinter/examples/zoo/zoo.h"
 
 namespace nn = sn::nn;
@@ -91,8 +91,8 @@ class Llama : public nn::LayerOf<WithCaches(const Tensor& words, const std::vect
 };
 
 absl::Status Train(const zoo::Flags& flags) {
-  const int64_t batch = flags.Size(8, 16), context = flags.Size(24, 128);
-  const Sizes s = {flags.Size(40, 1000), flags.Size(32, 256), flags.Size(2, 4), 4, 2, context};
+  const int64_t batch = flags.Size(8, 4), context = flags.Size(24, 64);
+  const Sizes s = {flags.Size(40, 1000), flags.Size(32, 128), flags.Size(2, 4), 4, 2, context};
   sn::Graph graph("llama", {.seed = flags.seed});
   auto llama = nn::Make<Llama>(s);
   graph.Function("train", sn::Mode::kTrain, [&](sn::Builder& b) {

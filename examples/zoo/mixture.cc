@@ -1,5 +1,5 @@
-// A language model with a mixture of experts (GShard, Lepikhin et al., arXiv 2006.16668): each word goes to two
-// of the experts, each of which has room for so many words.
+// A language model with a mixture of experts (GShard, Lepikhin et al., arXiv 2006.16668): each word goes to
+// two of the experts, each of which has room for so many words.
 #include "sinter/examples/zoo/zoo.h"
 
 namespace nn = sn::nn;

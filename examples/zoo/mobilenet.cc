@@ -54,7 +54,7 @@ nn::Module MobileNetV2(int64_t stem, const std::vector<Stage>& stages, int64_t l
 }
 
 absl::Status Train(const zoo::Flags& flags) {
-  const int64_t batch = flags.Size(8, 32), size = flags.Size(32, 64), classes = 10;
+  const int64_t batch = flags.Size(8, 16), size = flags.Size(32, 64), classes = 10;
   const std::vector<Stage> small = {{1, 8, 1, 1}, {6, 12, 2, 2}, {6, 16, 2, 2}};
   const std::vector<Stage> full = {{1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 64, 4, 2},
                                    {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};

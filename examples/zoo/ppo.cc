@@ -30,7 +30,7 @@ struct CartPole {
   }
 };
 
-// What an update needs of each of T * N steps.
+// The T * N steps that an update uses.
 struct Rollout {
   HostTensor states, actions, log_probabilities, advantages, returns;
 };

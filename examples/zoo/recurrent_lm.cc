@@ -34,8 +34,8 @@ Tensor LossOf(const Tensor& logits, const Tensor& texts) {
 }
 
 absl::Status Train(const zoo::Flags& flags) {
-  const int64_t batch = flags.Size(8, 32), time = flags.Size(16, 64), vocabulary = flags.Size(40, 2000);
-  const int64_t width = flags.Size(32, 256);
+  const int64_t batch = flags.Size(8, 16), time = flags.Size(16, 32), vocabulary = flags.Size(40, 1000);
+  const int64_t width = flags.Size(32, 128);
   const sn::Shape state = {2, batch, width};
   sn::Graph graph("recurrent_lm", {.seed = flags.seed});
   using Lstm = LanguageModel<nn::Lstm, nn::LstmState>;

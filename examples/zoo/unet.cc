@@ -72,7 +72,7 @@ sn::HostTensor Discs(zoo::Data& data, int64_t count, int64_t size) {
 }
 
 absl::Status Train(const zoo::Flags& flags) {
-  const int64_t batch = flags.Size(4, 8), size = flags.Size(32, 64), width = flags.Size(8, 32);
+  const int64_t batch = 4, size = flags.Size(32, 48), width = flags.Size(8, 16);
   sn::Graph graph("unet", {.seed = flags.seed});
   nn::Module net = nn::Make<UNet>(width, flags.Size(2, 3));
   graph.Function("train", sn::Mode::kTrain, [&](sn::Builder& b) {

@@ -8,7 +8,7 @@ using sn::Tensor;
 
 namespace {
 
-// What the encoder says about an image.
+// The encoder's distribution for each image.
 struct Posterior {
   Tensor mean, log_variance;
 };

@@ -42,9 +42,9 @@ class VisionTransformer : public nn::Layer {
 };
 
 absl::Status Train(const zoo::Flags& flags) {
-  const int64_t batch = flags.Size(16, 64), width = flags.Size(32, 192);
+  const int64_t batch = 16, width = flags.Size(32, 128);
   sn::Graph graph("vit", {.seed = flags.seed});
-  nn::Module net = nn::Make<VisionTransformer>(width, flags.Size(4, 3), flags.Size(2, 6));
+  nn::Module net = nn::Make<VisionTransformer>(width, 4, flags.Size(2, 4));
   graph.Function("train", sn::Mode::kTrain, [&](sn::Builder& b) {
     Tensor x = b.Input("x", sn::F32, {batch, 1, 28, 28});
     Tensor labels = b.Input("labels", sn::I32, {batch});

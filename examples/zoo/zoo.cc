@@ -87,13 +87,14 @@ absl::StatusOr<Digits> MakeDigits(int64_t count, float low, float high) {
 
 absl::StatusOr<Trainer> Trainer::Create(const Flags& flags, const Graph& graph) {
   SINTER_ASSIGN_OR_RETURN(Plan plan, Compile(graph, {.device = flags.device}));
+  if (!flags.dump.empty()) {
+    std::error_code error;  // If it fails, so does Save.
+    std::filesystem::create_directories(flags.dump, error);
+    SINTER_RETURN_IF_ERROR(plan.Save(flags.dump + "/model.plan"));
+  }
   SINTER_ASSIGN_OR_RETURN(Session session, Session::Create(std::move(plan)));
   Trainer trainer(flags, graph.name(), std::move(session));
-  if (!flags.dump.empty()) {
-    std::error_code error;
-    std::filesystem::create_directories(flags.dump, error);
-    SINTER_RETURN_IF_ERROR(trainer.SaveVariables("weights.safetensors"));
-  }
+  if (!flags.dump.empty()) SINTER_RETURN_IF_ERROR(trainer.SaveVariables("weights.safetensors"));
   return trainer;
 }
 

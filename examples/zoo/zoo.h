@@ -1,4 +1,5 @@
-// What the programs of this folder share: flags, random inputs, and a trainer that can write down what it did.
+// Parts that the programs of this folder share: flags, random inputs, and a trainer that can write down what
+// it did.
 //
 //   absl::Status Train(const zoo::Flags& flags) {
 //     sn::Graph graph("mlp", {.seed = flags.seed});
@@ -23,6 +24,7 @@
 //   inputs.safetensors     the inputs of each call: "3/x" is the input "x" of the fourth call
 //   gradients.safetensors  the gradients in the first call of each function: "train/0.weight"
 //   final.safetensors      the variables after the last step
+//   model.plan             the plan, for `sinter profile`
 //   run.json               the calls with their losses, and the norms of these gradients
 #ifndef SINTER_EXAMPLES_ZOO_ZOO_H_
 #define SINTER_EXAMPLES_ZOO_ZOO_H_
@@ -119,9 +121,10 @@ class Trainer {
   std::string name_;
   Session session_;
   std::vector<Call> calls_;
-  std::vector<NamedTensor> inputs_;     // Of all calls, if they are dumped.
-  std::vector<NamedTensor> gradients_;  // Of the first call of each function, if they are dumped.
-  std::map<std::string, std::vector<NamedTensor>> last_inputs_;  // Of each function, if it is measured.
+  std::vector<NamedTensor> inputs_;     // Inputs of all calls, if they are dumped.
+  std::vector<NamedTensor> gradients_;  // Gradients of each function's first call, if dumped.
+  // Inputs of each function's last call, if it is measured.
+  std::map<std::string, std::vector<NamedTensor>> last_inputs_;
 };
 
 // Parses the flags and trains. Returns the exit status of the program.
