@@ -58,7 +58,8 @@ Tensor UniformOf(const Key& key, DType dtype, const Shape& shape, double low, do
                  Where where) {
   Keyed keyed("RandomUniform", key, where);
   if (!keyed.is_ok) return {};
-  if (!IsFloat(dtype)) return keyed.call.Fail(absl::StrCat("gives floats, not ", std::string(DTypeName(dtype))));
+  if (!IsFloat(dtype))
+    return keyed.call.Fail(absl::StrCat("gives floats, not ", std::string(DTypeName(dtype))));
   if (!(low < high && std::isfinite(high - low))) {
     return keyed.call.Fail(absl::StrCat("needs finite low < high, got ", low, " and ", high));
   }
@@ -74,10 +75,11 @@ Tensor NormalOf(const Key& key, DType dtype, const Shape& shape, double mean, do
                 Where where) {
   Keyed keyed("RandomNormal", key, where);
   if (!keyed.is_ok) return {};
-  if (!IsFloat(dtype)) return keyed.call.Fail(absl::StrCat("gives floats, not ", std::string(DTypeName(dtype))));
+  if (!IsFloat(dtype))
+    return keyed.call.Fail(absl::StrCat("gives floats, not ", std::string(DTypeName(dtype))));
   if (!(std::isfinite(mean) && std::isfinite(stddev) && stddev >= 0)) {
-    return keyed.call.Fail(
-        absl::StrCat("needs a finite mean and a standard deviation of at least 0, got ", mean, " and ", stddev));
+    return keyed.call.Fail(absl::StrCat("needs a finite mean and a standard deviation of at least 0, got ",
+                                        mean, " and ", stddev));
   }
   if (!keyed.call.CheckShape(dtype, shape) || !CheckLiteral(keyed.call, mean, dtype) ||
       !CheckLiteral(keyed.call, stddev, dtype)) {

@@ -79,8 +79,8 @@ Tensor LargePoisson(Draws& draws, const Tensor& mean) {
   const Tensor k = Floor((2.0 * a / us + b) * u + mean + 0.43);
   const Tensor is_possible = k >= 0.0 && !(us < 0.013 && v > us);
   const Tensor count = Maximum(k, 0.0);
-  const Tensor is_below = Log(v * inverse_alpha / (a / Square(us) + b)) <=
-                          count * Log(mean) - mean - LogGamma(count + 1.0);
+  const Tensor is_below =
+      Log(v * inverse_alpha / (a / Square(us) + b)) <= count * Log(mean) - mean - LogGamma(count + 1.0);
   const Tensor is_taken = (us >= 0.07 && v <= v_r) || (is_possible && is_below);
   const Tensor number = draws.b().Iota(I32, tries, 0);
   const Tensor first = Min(Select(is_taken, number, kTries), {0}, {.keep_dims = true});
@@ -125,7 +125,8 @@ Tensor RandomTruncatedNormal(Builder& b, DType dtype, const Shape& shape, double
   const double low = std::erf(options.low / std::numbers::sqrt2);
   const double high = std::erf(options.high / std::numbers::sqrt2);
   if (wrong.empty() && !(low < high)) {
-    wrong = absl::StrCat("needs low < high with numbers between them, got ", options.low, " and ", options.high);
+    wrong =
+        absl::StrCat("needs low < high with numbers between them, got ", options.low, " and ", options.high);
   }
   return OfShape("RandomTruncatedNormal", b, dtype, shape, wrong, {options.key}, where,
                  [&](Draws& draws, DType) {
@@ -139,7 +140,8 @@ Tensor RandomTruncatedNormal(Builder& b, DType dtype, const Shape& shape, double
 Tensor RandomExponential(Builder& b, DType dtype, const Shape& shape, double rate,
                          const RandomOptions& options, Where where) {
   return OfShape("RandomExponential", b, dtype, shape, OutOfBounds("a rate", rate, {.above = 0}), options,
-                 where, [&](Draws& draws, DType in) { return -Log1p(-draws.Uniform(in, shape)) * (1 / rate); });
+                 where,
+                 [&](Draws& draws, DType in) { return -Log1p(-draws.Uniform(in, shape)) * (1 / rate); });
 }
 
 Tensor RandomLaplace(Builder& b, DType dtype, const Shape& shape, double loc, double scale,
@@ -217,12 +219,12 @@ Tensor RandomDirichlet(const Tensor& concentration, const RandomOptions& options
 }
 
 Tensor RandomStudentT(const Tensor& degrees, const RandomOptions& options, Where where) {
-  return OfParameters("RandomStudentT", {degrees}, options, where,
-                      [&](Draws& draws, const std::vector<Tensor>& p) {
-                        const Tensor half = p[0] * 0.5;
-                        const Tensor log_scale = (Log(half) - draws.LogGamma(half)) * 0.5;
-                        return Cast(draws.Normal(half.dtype(), half.shape()) * Exp(log_scale), degrees.dtype());
-                      });
+  return OfParameters(
+      "RandomStudentT", {degrees}, options, where, [&](Draws& draws, const std::vector<Tensor>& p) {
+        const Tensor half = p[0] * 0.5;
+        const Tensor log_scale = (Log(half) - draws.LogGamma(half)) * 0.5;
+        return Cast(draws.Normal(half.dtype(), half.shape()) * Exp(log_scale), degrees.dtype());
+      });
 }
 
 Tensor RandomPoisson(const Tensor& mean, const RandomOptions& options, Where where) {

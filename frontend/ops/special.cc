@@ -47,8 +47,8 @@ Tensor LogGammaInF64(const Tensor& x) {
   Tensor product = r.low;
   for (int k = 1; k < Reflected::kStirling; ++k) product = product * (r.low + static_cast<double>(k));
   const Tensor inverse = 1.0 / r.high;
-  const Tensor series = Polynomial(Square(inverse), {-691.0 / 360360, 1.0 / 1188, -1.0 / 1680, 1.0 / 1260,
-                                                     -1.0 / 360, 1.0 / 12});
+  const Tensor series = Polynomial(
+      Square(inverse), {-691.0 / 360360, 1.0 / 1188, -1.0 / 1680, 1.0 / 1260, -1.0 / 360, 1.0 / 12});
   const Tensor log_gamma = (r.high - 0.5) * (Log(r.high) - 1.0) + inverse * series +
                            (0.91893853320467274178 - 0.5) - Select(r.is_small, Log(product), 0.0);
   return Select(r.is_reflected, Log(pi / Sin(r.turn)) - log_gamma, log_gamma);
@@ -60,8 +60,8 @@ Tensor DigammaInF64(const Tensor& x) {
   for (int k = 1; k < Reflected::kStirling; ++k) sum = sum + 1.0 / (r.low + static_cast<double>(k));
   const Tensor inverse = 1.0 / r.high;
   const Tensor square = Square(inverse);
-  const Tensor series = Polynomial(square, {691.0 / 32760, -1.0 / 132, 1.0 / 240, -1.0 / 252, 1.0 / 120,
-                                            -1.0 / 12});
+  const Tensor series =
+      Polynomial(square, {691.0 / 32760, -1.0 / 132, 1.0 / 240, -1.0 / 252, 1.0 / 120, -1.0 / 12});
   const Tensor digamma = Log(r.high) - 0.5 * inverse + square * series - Select(r.is_small, sum, 0.0);
   return Select(r.is_reflected, digamma - pi * Cos(r.turn) / Sin(r.turn), digamma);
 }
@@ -84,26 +84,25 @@ Tensor ErfInvInF64(const Tensor& x) {
   const Tensor root = Sqrt(-Log(tail));
   const Tensor is_near = root <= 5.0;
   const Tensor a = Select(is_near, root, 1.6) - 1.6;
-  const Tensor near = Polynomial(a, {7.74545014278341407640e-4, 2.27238449892691845833e-2,
-                                     2.41780725177450611770e-1, 1.27045825245236838258e+0,
-                                     3.64784832476320460504e+0, 5.76949722146069140550e+0,
-                                     4.63033784615654529590e+0, 1.42343711074968357734e+0}) /
-                      Polynomial(a, {1.05075007164441684324e-9, 5.47593808499534494600e-4,
-                                     1.51986665636164571966e-2, 1.48103976427480074590e-1,
-                                     6.89767334985100004550e-1, 1.67638483018380384940e+0,
-                                     2.05319162663775882187e+0, 1.0});
+  const Tensor near =
+      Polynomial(a, {7.74545014278341407640e-4, 2.27238449892691845833e-2, 2.41780725177450611770e-1,
+                     1.27045825245236838258e+0, 3.64784832476320460504e+0, 5.76949722146069140550e+0,
+                     4.63033784615654529590e+0, 1.42343711074968357734e+0}) /
+      Polynomial(a, {1.05075007164441684324e-9, 5.47593808499534494600e-4, 1.51986665636164571966e-2,
+                     1.48103976427480074590e-1, 6.89767334985100004550e-1, 1.67638483018380384940e+0,
+                     2.05319162663775882187e+0, 1.0});
   const Tensor b = Select(is_near, 5.0, root) - 5.0;
-  const Tensor far = Polynomial(b, {2.01033439929228813265e-7, 2.71155556874348757815e-5,
-                                    1.24266094738807843860e-3, 2.65321895265761230930e-2,
-                                    2.96560571828504891230e-1, 1.78482653991729133580e+0,
-                                    5.46378491116411436990e+0, 6.65790464350110377720e+0}) /
-                     Polynomial(b, {2.04426310338993978564e-15, 1.42151175831644588870e-7,
-                                    1.84631831751005468180e-5, 7.86869131145613259100e-4,
-                                    1.48753612908506148525e-2, 1.36929880922735805310e-1,
-                                    5.99832206555887937690e-1, 1.0});
+  const Tensor far =
+      Polynomial(b, {2.01033439929228813265e-7, 2.71155556874348757815e-5, 1.24266094738807843860e-3,
+                     2.65321895265761230930e-2, 2.96560571828504891230e-1, 1.78482653991729133580e+0,
+                     5.46378491116411436990e+0, 6.65790464350110377720e+0}) /
+      Polynomial(b, {2.04426310338993978564e-15, 1.42151175831644588870e-7, 1.84631831751005468180e-5,
+                     7.86869131145613259100e-4, 1.48753612908506148525e-2, 1.36929880922735805310e-1,
+                     5.99832206555887937690e-1, 1.0});
   const Tensor quantile = Select(is_central, central, Sign(x) * Select(is_near, near, far));
   // Infinite at -1 and 1, and NaN beyond.
-  return Select(is_inside, quantile * std::numbers::sqrt2 * 0.5, x / Sqrt(Select(is_inside, 1.0, 1.0 - size)));
+  return Select(is_inside, quantile * std::numbers::sqrt2 * 0.5,
+                x / Sqrt(Select(is_inside, 1.0, 1.0 - size)));
 }
 
 }  // namespace

@@ -65,8 +65,8 @@ inline Tensor Whole(Builder& b, const std::vector<int32_t>& values, Shape shape 
 
 // Expects the gradient of the rank-0 f64 result of `loss` towards x to be that of central differences.
 inline void ExpectGradient(const std::vector<double>& x, const Shape& shape,
-                           const std::function<Tensor(Builder&, const Tensor&)>& loss, double tolerance = 1e-6,
-                           double step = 1e-5) {
+                           const std::function<Tensor(Builder&, const Tensor&)>& loss,
+                           double tolerance = 1e-6, double step = 1e-5) {
   Graph graph("g", {.seed = 1});
   graph.Function("f", Mode::kTrain, [&](Builder& b) {
     const Tensor in = b.Input("x", F64, shape);

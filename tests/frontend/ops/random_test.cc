@@ -95,12 +95,13 @@ TEST_F(RandomTest, ContinuousDistributions) {
             1.95);
   EXPECT_LT(Distance(got["t"], [](double x) { return 0.5 + std::atan(x) / std::numbers::pi; }), 1.95);
   const double low = NormalCdf(-0.5), high = NormalCdf(1);
-  EXPECT_LT(Distance(got["truncated"],
-                     [&](double x) { return (NormalCdf((x - 1) / 2) - low) / (high - low); }),
-            1.95);
+  EXPECT_LT(
+      Distance(got["truncated"], [&](double x) { return (NormalCdf((x - 1) / 2) - low) / (high - low); }),
+      1.95);
   EXPECT_GE(*std::ranges::min_element(got["truncated"]), 0);
   EXPECT_LE(*std::ranges::max_element(got["truncated"]), 3);
-  EXPECT_LT(Distance(got["right"], [](double x) { return 1 - (1 - NormalCdf(x)) / (1 - NormalCdf(1)); }), 1.95);
+  EXPECT_LT(Distance(got["right"], [](double x) { return 1 - (1 - NormalCdf(x)) / (1 - NormalCdf(1)); }),
+            1.95);
 }
 
 TEST_F(RandomTest, GammaForSmallAndLargeConcentrations) {
@@ -179,7 +180,8 @@ TEST_F(RandomTest, Poisson) {
     const std::vector<double>& x = got[std::to_string(i)];
     EXPECT_NEAR(MeanOf(x), m, 4 * std::sqrt(m / kCount));
     EXPECT_NEAR(VarianceOf(x), m, 4 * std::sqrt((m + 2 * m * m) / kCount));
-    EXPECT_LT(ChiSquare(x, [&](int k) { return std::exp(k * std::log(m) - m - std::lgamma(k + 1.0)); }, 1200),
+    EXPECT_LT(ChiSquare(
+                  x, [&](int k) { return std::exp(k * std::log(m) - m - std::lgamma(k + 1.0)); }, 1200),
               m < 1 ? 5 : 2);
   }
   EXPECT_EQ(got["edges"][0], 0);
@@ -204,12 +206,13 @@ TEST_F(RandomTest, IntegersClassesAndSubsets) {
   // The probability of a pair in order is p_i * p_j / (1 - p_i).
   std::vector<double> pairs;
   for (size_t i = 0; i < got["two"].size(); i += 2) pairs.push_back(got["two"][i] * 4 + got["two"][i + 1]);
-  EXPECT_LT(ChiSquare(pairs,
-                      [&](int k) {
-                        const size_t i = static_cast<size_t>(k) / 4, j = static_cast<size_t>(k) % 4;
-                        return i == j ? 0 : p[i] * p[j] / (1 - p[i]);
-                      },
-                      16),
+  EXPECT_LT(ChiSquare(
+                pairs,
+                [&](int k) {
+                  const size_t i = static_cast<size_t>(k) / 4, j = static_cast<size_t>(k) % 4;
+                  return i == j ? 0 : p[i] * p[j] / (1 - p[i]);
+                },
+                16),
             2.5);
   const std::set<double> choice(got["choice"].begin(), got["choice"].end());
   EXPECT_EQ(choice.size(), 20u);
@@ -325,10 +328,7 @@ INSTANTIATE_TEST_SUITE_P(
            {"RandomBeta(f32[2], f32[3])", "takes floats of one type and shape"}),
         In("SeedType", [](Builder& b) { NewKey(X(b, {2}, I64)); }, {"takes a seed of type i64[] or i32[]"}),
         In("FoldType", [](Builder& b) { NewKey(b, "k").Fold(0.5); }, {"Fold", "takes a whole number"}),
-        In("KeyType",
-           [](Builder& b) {
-             RandomNormal(Key{X(b, {2}, I64), X(b, {}, I64)}, F32, {2});
-           },
+        In("KeyType", [](Builder& b) { RandomNormal(Key{X(b, {2}, I64), X(b, {}, I64)}, F32, {2}); },
            {"has a key of i64[2], not i64[]; make it with NewKey"}),
         In("UniformBounds", [](Builder& b) { RandomUniform(NewKey(b, "k"), F32, {2}, 1, 1); },
            {"needs finite low < high"}),
