@@ -177,6 +177,24 @@ Tensor RandomCategorical(const Tensor& logits, const RandomOptions& options, Whe
       1);
 }
 
+Tensor GumbelSoftmax(const Tensor& logits, double temperature, const GumbelSoftmaxOptions& options,
+                     Where where) {
+  CompositeCall call("GumbelSoftmax", where, {logits});
+  if (!call.ok()) return {};
+  const std::string wrong = OutOfBounds("a temperature", temperature, {.above = 0});
+  if (!wrong.empty()) return call.Fail(wrong);
+  return OfParameters(
+      "GumbelSoftmax", {logits}, {options.key}, where,
+      [&](Draws& draws, const std::vector<Tensor>& p) {
+        const Tensor score = p[0] + draws.Gumbel(p[0].dtype(), p[0].shape());
+        const Tensor soft = Cast(Softmax(score * (1 / temperature)), logits.dtype());
+        if (!options.hard) return soft;
+        const Tensor chosen = OneHot(ArgMax(score, -1), logits.dim(-1), logits.dtype());
+        return chosen + (soft - StopGradient(soft));
+      },
+      1);
+}
+
 Tensor RandomSubset(const Tensor& logits, int64_t k, const RandomOptions& options, Where where) {
   return OfParameters(
       "RandomSubset", {logits}, options, where,

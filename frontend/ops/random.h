@@ -93,6 +93,15 @@ Tensor RandomCategorical(const Tensor& logits, const RandomOptions& options = {}
 // k] (Kool et al., "Stochastic Beams and Where to Find Them", arXiv 1903.06059).
 Tensor RandomSubset(const Tensor& logits, int64_t k, const RandomOptions& options = {},
                     Where where = Where::current());
+// A softmax of logits and Gumbel numbers, divided by the temperature, which is above 0: a relaxed draw of a
+// class, [..., classes], with gradients to the logits (Jang et al., arXiv 1611.01144). With `hard` the result
+// is the one-hot vector of the class, and the gradient that of the relaxed one.
+struct GumbelSoftmaxOptions {
+  bool hard = false;
+  std::optional<Key> key = {};
+};
+Tensor GumbelSoftmax(const Tensor& logits, double temperature = 1, const GumbelSoftmaxOptions& options = {},
+                     Where where = Where::current());
 // The density is proportional to x^(concentration - 1) * exp(-rate * x). By Marsaglia and Tsang, "A simple
 // method for generating gamma variables" (2000), in 8 tries at once; all fail with a probability below
 // 3e-11, and the result is then the mode of the proposals. Reparametrised in the rate alone. NaN for a

@@ -304,6 +304,27 @@ TEST_F(RandomTest, GammaHasTheGradientOfItsRate) {
   });
 }
 
+TEST_F(RandomTest, GumbelSoftmax) {
+  Values got = Compute([](Builder& b) {
+    const Tensor logits = BroadcastTo(Log(Vector(b, {0.5, 0.3, 0.2})), {4000, 3});
+    b.Output("soft", GumbelSoftmax(logits, 0.5, {.key = NewKey(b, "k")}));
+    b.Output("hard", GumbelSoftmax(logits, 0.5, {.hard = true, .key = NewKey(b, "k")}));
+  });
+  double first = 0;
+  for (size_t i = 0; i < 12000; i += 3) {
+    EXPECT_NEAR(got["soft"][i] + got["soft"][i + 1] + got["soft"][i + 2], 1, 1e-12);
+    for (size_t c = i; c < i + 3; ++c) {
+      const bool is_largest = got["soft"][c] == *std::max_element(&got["soft"][i], &got["soft"][i] + 3);
+      EXPECT_NEAR(got["hard"][c], is_largest ? 1 : 0, 1e-12);
+    }
+    first += got["hard"][i] / 4000;
+  }
+  EXPECT_NEAR(first, 0.5, 0.03);
+  ExpectGradient({0.4, -1, 0.3}, {3}, [](Builder& b, const Tensor& logits) {
+    return GumbelSoftmax(logits, 0.7, {.key = NewKey(b, "k")})[0];
+  });
+}
+
 class RandomErrorTest : public ::testing::TestWithParam<ErrorCase> {};
 TEST_P(RandomErrorTest, Says) { ExpectSays(GetParam(), "random_test.cc:"); }
 INSTANTIATE_TEST_SUITE_P(
@@ -326,6 +347,7 @@ INSTANTIATE_TEST_SUITE_P(
            {"RandomGamma(i32[2])", "takes floats"}),
         In("BetaShapes", [](Builder& b) { RandomBeta(X(b, {2}), X(b, {3})); },
            {"RandomBeta(f32[2], f32[3])", "takes floats of one type and shape"}),
+        In("Temperature", [](Builder& b) { GumbelSoftmax(X(b), 0); }, {"GumbelSoftmax", "a temperature"}),
         In("SeedType", [](Builder& b) { NewKey(X(b, {2}, I64)); }, {"takes a seed of type i64[] or i32[]"}),
         In("FoldType", [](Builder& b) { NewKey(b, "k").Fold(0.5); }, {"Fold", "takes a whole number"}),
         In("KeyType", [](Builder& b) { RandomNormal(Key{X(b, {2}, I64), X(b, {}, I64)}, F32, {2}); },
