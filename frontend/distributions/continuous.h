@@ -2,14 +2,15 @@
 //
 //   namespace dist = sn::distributions;
 //   dist::Normal q(mean, Exp(log_stddev)), prior(0, 1);
-//   Tensor z = q.Sample();                              // Reparametrised: gradients to the mean and the rest.
+//   Tensor z = q.Sample();                              // Reparametrised: with gradients to the mean.
 //   Tensor elbo = Decode(z).LogProb(x) - KlDivergence(q, prior);
 //
-// Parameters are float tensors of one element type, or numbers, and broadcast together. Sample(shape) draws
-// the shape, followed by the distributions' own, {.key} chooses the numbers (ops/random.h). LogProb takes
-// values that broadcast with the distributions; outside of the support it is -infinity. Entropies are in nats.
-// Samples are reparametrised, so that their gradients reach the parameters, except for concentrations (Gamma,
-// Beta, Dirichlet, and the degrees of freedom of StudentT). A function that a family lacks has no closed form.
+// Parameters are float tensors of one element type, or numbers, and broadcast together. They are not checked:
+// a scale below 0 gives NaN. Sample(shape) draws the shape, followed by the distributions' own; {.key}
+// chooses the numbers (random/random.h). LogProb takes values that broadcast with the distributions; outside
+// of the support it is -infinity. Entropies are in nats. Samples are reparametrised, so that their gradients
+// reach the parameters, except for concentrations (Gamma, Beta, Dirichlet, and the degrees of freedom of
+// StudentT). A function that a family lacks has no closed form.
 #ifndef SINTER_FRONTEND_DISTRIBUTIONS_CONTINUOUS_H_
 #define SINTER_FRONTEND_DISTRIBUTIONS_CONTINUOUS_H_
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sinter/frontend/graph/tensor.h"
-#include "sinter/frontend/ops/random.h"
+#include "sinter/frontend/random/random.h"
 
 namespace sinter::distributions {
 

@@ -9,8 +9,8 @@
 
 #include "sinter/frontend/distributions/family.h"
 #include "sinter/frontend/graph/graph_state.h"
-#include "sinter/frontend/ops/draws.h"
 #include "sinter/frontend/ops/ops.h"
+#include "sinter/frontend/random/draws.h"
 
 namespace sinter::distributions {
 

@@ -38,7 +38,7 @@ class MultiHeadAttention : public Module {
   explicit MultiHeadAttention(int64_t heads, const MultiHeadAttentionOptions& options = {});
 };
 
-// What the positions of a call may see, beside the options of the layer.
+// Limits of what the positions of a call see, beside the options of the layer.
 struct SequenceMask {
   std::optional<Tensor> key_lengths = {};  // i32[batch]: only so many positions of an example count.
   std::optional<Tensor> mask = {};         // i1 that broadcasts to [batch, heads, time, time].

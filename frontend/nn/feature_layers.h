@@ -18,8 +18,8 @@ class Identity : public Module {
   Identity();
 };
 
-// The largest of `pieces` linear maps for each output (Goodfellow et al., arXiv 1302.4389): [..., in] to [...,
-// out]. Child: `linear`, a Linear to out * pieces.
+// The largest of `pieces` linear maps for each output (Goodfellow et al., arXiv 1302.4389): [..., in] to
+// [..., out]. Child: `linear`, a Linear to out * pieces.
 class Maxout : public Module {
  public:
   Maxout(int64_t out_features, int64_t pieces, const LinearOptions& options = {});
@@ -50,7 +50,8 @@ class Bilinear : public ModuleOf<Tensor(const Tensor& x, const Tensor& y)> {
   explicit Bilinear(int64_t out_features, const BilinearOptions& options = {});
 };
 
-// Sums, means or maxima of the vectors of bags of ids [..., n]: [..., width]. Parameter: weight [count, width].
+// Sums, means or maxima of the vectors of bags of ids [..., n]: [..., width]. Parameter: weight [count,
+// width].
 enum class Pooling { kSum, kMean, kMax };
 struct EmbeddingBagOptions {
   Pooling pooling = Pooling::kMean;

@@ -11,21 +11,24 @@ namespace {
 
 // The places of the tokens' choices among the experts' rows.
 struct Routing {
-  Tensor weights;  // Of each choice, [tokens, top_k]; 0 if it does not fit.
-  Tensor slots;    // expert * capacity + row, i32 [tokens, top_k]; experts * capacity if it does not fit.
+  Tensor weights;  // The weight of each choice, [tokens, experts_per_token]; 0 if it does not fit.
+  Tensor
+      slots;  // expert * capacity + row, i32 [tokens, experts_per_token]; experts * capacity if it does not fit.
   Tensor balance_loss, z_loss, dropped;
 };
 
 Routing Route(const Tensor& logits, int64_t capacity, const MoeOptions& o) {
   const int64_t tokens = logits.dim(0), experts = logits.dim(1);
   const Tensor probabilities = Softmax(logits);
-  const TopKResult best = TopK(probabilities, o.top_k);
+  const TopKResult best = TopK(probabilities, o.experts_per_token);
   // Choices in the order of their claims: all first ones, then all second ones.
-  const Tensor choices = Reshape(Transpose(best.positions, {1, 0}), {o.top_k * tokens});
+  const Tensor choices = Reshape(Transpose(best.positions, {1, 0}), {o.experts_per_token * tokens});
   const Tensor claims = OneHot(choices, experts, I32);
   const Tensor row = Sum(CumSum(claims, 0) * claims, {1}) - 1;
   const Tensor fits = row < capacity;
-  const auto by_token = [&](const Tensor& x) { return Transpose(Reshape(x, {o.top_k, tokens}), {1, 0}); };
+  const auto by_token = [&](const Tensor& x) {
+    return Transpose(Reshape(x, {o.experts_per_token, tokens}), {1, 0});
+  };
   Routing r;
   r.slots = by_token(Select(fits, choices * capacity + row, experts * capacity));
   const Tensor kept = Cast(by_token(fits), logits.dtype());
@@ -51,7 +54,7 @@ class MixtureOfExpertsLayer : public LayerOf<MoeResult(const Tensor&)> {
       return {};
     }
     const int64_t width = x.dim(-1), tokens = x.size() / width;
-    const double share = options_.capacity_factor * static_cast<double>(tokens * options_.top_k) /
+    const double share = options_.capacity_factor * static_cast<double>(tokens * options_.experts_per_token) /
                          static_cast<double>(experts_);
     const int64_t capacity = std::min<int64_t>(static_cast<int64_t>(std::ceil(share)), tokens);
     const auto fan = [](int64_t n) { return static_cast<double>(n); };
@@ -63,15 +66,15 @@ class MixtureOfExpertsLayer : public LayerOf<MoeResult(const Tensor&)> {
     const Routing routing = Route(Cast(MatMul(rows, router), wide), capacity, options_);
     if (!routing.slots.ok()) return {};
     // Every slot gets at most one token; the row behind all gets those that do not fit.
-    const int64_t slots = experts_ * capacity, choices = tokens * options_.top_k;
-    const Tensor copies =
-        Reshape(BroadcastTo(ExpandDims(rows, 1), {tokens, options_.top_k, width}), {choices, width});
+    const int64_t slots = experts_ * capacity, choices = tokens * options_.experts_per_token;
+    const Tensor copies = Reshape(
+        BroadcastTo(ExpandDims(rows, 1), {tokens, options_.experts_per_token, width}), {choices, width});
     const Tensor sent = ScatterAdd(BuilderOf(x).Zeros(x.dtype(), {slots + 1, width}),
                                    Reshape(routing.slots, {choices}), copies, 0);
     const Tensor out = Experts(x, Reshape(SliceDim(sent, 0, 0, slots), {experts_, capacity, width}));
     if (!out.ok()) return {};
     const Tensor results = Pad(Reshape(out, {slots, width}), {0, 0}, {1, 0});
-    const Tensor mine = Gather(results, routing.slots, 0);  // [tokens, top_k, width].
+    const Tensor mine = Gather(results, routing.slots, 0);  // [tokens, experts_per_token, width].
     const Tensor y = Sum(mine * ExpandDims(Cast(routing.weights, x.dtype()), -1), {1});
     return {Reshape(y, x.shape()), routing.balance_loss, routing.z_loss, routing.dropped};
   }
@@ -84,8 +87,8 @@ class MixtureOfExpertsLayer : public LayerOf<MoeResult(const Tensor&)> {
     if (!IsFloat(x.dtype()) || x.rank() < 2 || x.size() == 0) {
       return "takes floats [..., width] of rank 2 or more, of at least one token";
     }
-    if (experts_ < 1 || options_.top_k < 1 || options_.top_k > experts_) {
-      return absl::StrCat("has ", experts_, " experts, of which a token takes ", options_.top_k,
+    if (experts_ < 1 || options_.experts_per_token < 1 || options_.experts_per_token > experts_) {
+      return absl::StrCat("has ", experts_, " experts, of which a token takes ", options_.experts_per_token,
                           "; expected 1 to all of them");
     }
     if (options_.hidden < 0) return absl::StrCat("has ", options_.hidden, " hidden elements");

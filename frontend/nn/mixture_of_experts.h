@@ -17,9 +17,9 @@
 namespace sinter::nn {
 
 struct MoeOptions {
-  int64_t hidden = 0;  // Of each expert; 0: 4 times the width.
-  int64_t top_k = 2;   // Experts of a token.
-  // capacity = ceil(factor * tokens * top_k / experts), at most the number of tokens.
+  int64_t hidden = 0;             // Hidden elements of each expert; 0: 4 times the width.
+  int64_t experts_per_token = 2;  // Experts of a token.
+  // capacity = ceil(factor * tokens * experts_per_token / experts), at most the number of tokens.
   double capacity_factor = 1.25;
   bool gated = false;      // As in MlpOptions; else GELU.
   bool normalized = true;  // The weights of a token's experts sum to 1; else they are the probabilities.
@@ -27,15 +27,15 @@ struct MoeOptions {
   MathMode math = MathMode::kIeee;
 };
 struct MoeResult {
-  Tensor y;  // Of x's shape.
+  Tensor y;  // Result of x's shape.
   // experts * the sum over experts of the share of tokens whose first choice it is, times its mean
   // probability: 1 if all experts are used alike. f32[] (f64 of f64).
   Tensor balance_loss;
   Tensor z_loss;   // Mean of the squared logsumexp of the router's logits (arXiv 2202.08906).
   Tensor dropped;  // The share of choices that did not fit.
 };
-// Parameters: router [in, experts], up [experts, in, hidden] (with `gated` gate of the same shape too) and down
-// [experts, hidden, in]; without biases. Their first dimensions are "experts" (parallel::Tensor).
+// Parameters: router [in, experts], up [experts, in, hidden] (with `gated` also gate, of the same shape) and
+// down [experts, hidden, in]; without biases. Their first dimensions are "experts" (parallel::Tensor).
 class MixtureOfExperts : public ModuleOf<MoeResult(const Tensor& x)> {
  public:
   explicit MixtureOfExperts(int64_t experts, const MoeOptions& options = {});

@@ -1,7 +1,7 @@
 // Blocks of transformers (Vaswani et al., "Attention Is All You Need", arXiv 1706.03762).
 //
 //   auto encoder = nn::TransformerEncoder(6, 8, {.dropout = 0.1});
-//   Tensor memory = encoder(nn::SinusoidalPositions()(x), {.key_lengths = lengths});   // [batch, time, width]
+//   Tensor memory = encoder(nn::SinusoidalPositions()(x), {.key_lengths = lengths});  // [batch, time, width]
 //   auto llama = nn::TransformerEncoder(16, 32, {.norm = nn::BlockNorm::kRmsNorm, .gated = true,
 //                                                .causal = true, .kv_heads = 8, .bias = false,
 //                                                .rope = RopeOptions{}});
@@ -29,7 +29,7 @@ struct MlpOptions {
   bool gated = false;
   std::function<Tensor(const Tensor&)> activation = {};  // Empty: GELU; not with `gated`.
   bool bias = true;
-  double dropout = 0;  // Of the hidden elements, in Mode::kTrain.
+  double dropout = 0;  // Probability that a hidden element is dropped, in Mode::kTrain.
   Initializer weight = LeCunNormal(), out_weight = LeCunNormal();
   MathMode math = MathMode::kIeee;
 };
@@ -42,16 +42,16 @@ class Mlp : public Module {
 
 enum class BlockNorm { kLayerNorm, kRmsNorm };
 struct TransformerOptions {
-  int64_t hidden = 0;  // Of the MLP; 0: 4 times the width.
+  int64_t hidden = 0;  // Hidden elements of the MLP; 0: 4 times the width.
   BlockNorm norm = BlockNorm::kLayerNorm;
-  double epsilon = 1e-5;   // Of the norms.
+  double epsilon = 1e-5;   // Epsilon of the norms.
   bool norm_first = true;  // Norms in front of attention and MLP; else behind each sum, as in the paper.
   bool gated = false;      // As in MlpOptions.
   std::function<Tensor(const Tensor&)> activation = {};
-  bool causal = false;  // Of self-attention. Decoders are always causal.
+  bool causal = false;  // Self-attention is causal. That of decoders always is.
   int64_t kv_heads = 0;
   bool bias = true;
-  double dropout = 0;  // Of the results of attention and MLP, of hidden elements, and of attention weights.
+  double dropout = 0;  // Probability for results of attention and MLP, hidden elements and weights.
   std::optional<RopeOptions> rope = std::nullopt;
   int64_t window = 0;
   Initializer weight = LeCunNormal();

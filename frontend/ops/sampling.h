@@ -20,7 +20,7 @@ namespace sinter {
 Tensor AffineGrid(const Tensor& theta, std::array<int64_t, 2> size, bool align_corners = false,
                   Where where = Where::current());
 
-// What lies outside of an image: zeros, the pixels at the edge, or the image mirrored at its edges (at the
+// Values outside of an image: zeros, the pixels at the edge, or the image mirrored at its edges (at the
 // centres of the edge pixels with align_corners).
 enum class OutsidePixels { kZeros, kBorder, kReflection };
 struct GridSampleOptions {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "sinter/tests/frontend/ops/builder_values.h"
+#include "sinter/tests/frontend/builder_values.h"
 
 namespace sinter {
 
@@ -40,7 +40,9 @@ inline void ExpectGolden(Values& got, const Golden& want, double tolerance = 1e-
     EXPECT_NEAR(got["log_prob"][i], want.log_prob[i], tolerance * (1 + std::abs(want.log_prob[i])));
   }
   for (size_t i = 0; i < want.cdf.size(); ++i) EXPECT_NEAR(got["cdf"][i], want.cdf[i], tolerance);
-  if (!std::isnan(want.entropy)) EXPECT_NEAR(got["entropy"][0], want.entropy, tolerance * 4);
+  if (!std::isnan(want.entropy)) {
+    EXPECT_NEAR(got["entropy"][0], want.entropy, tolerance * 4);
+  }
   if (std::isnan(want.mean)) return;
   EXPECT_NEAR(got["mean"][0], want.mean, tolerance * 4);
   EXPECT_NEAR(got["variance"][0], want.variance, tolerance * (1 + want.variance));

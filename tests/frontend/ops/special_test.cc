@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "sinter/tests/frontend/error_case.h"
-#include "sinter/tests/frontend/ops/builder_values.h"
+#include "sinter/tests/frontend/builder_values.h"
 
 namespace sinter {
 namespace {

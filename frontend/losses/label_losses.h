@@ -4,8 +4,8 @@
 //
 // Conventions are those of ops/losses.h. Multi-label targets are 1 for the labels of the example and 0
 // elsewhere, of the type of x.
-#ifndef SINTER_FRONTEND_OPS_LABEL_LOSSES_H_
-#define SINTER_FRONTEND_OPS_LABEL_LOSSES_H_
+#ifndef SINTER_FRONTEND_LOSSES_LABEL_LOSSES_H_
+#define SINTER_FRONTEND_LOSSES_LABEL_LOSSES_H_
 
 #include "sinter/frontend/ops/losses.h"
 
@@ -20,8 +20,8 @@ struct MultiMarginOptions {
 };
 Tensor MultiMarginLoss(const Tensor& x, const Tensor& labels, const MultiMarginOptions& options = {},
                        Where where = Where::current());
-// max(0, 1 - x[j] + x[i]), summed over labels j and classes i that are none, and divided by the classes. Takes
-// time and memory for classes^2. PyTorch's targets are lists of labels instead.
+// max(0, 1 - x[j] + x[i]), summed over labels j and classes i that are none, and divided by the classes.
+// Takes time and memory for classes^2. PyTorch's targets are lists of labels instead.
 Tensor MultiLabelMarginLoss(const Tensor& x, const Tensor& target, Reduction reduction = Reduction::kMean,
                             Where where = Where::current());
 // Binary cross entropy with logits, as a mean over the classes of each example.
@@ -44,4 +44,4 @@ Tensor GaussianKlLoss(const Tensor& mean, const Tensor& log_variance, Reduction 
 
 }  // namespace sinter
 
-#endif  // SINTER_FRONTEND_OPS_LABEL_LOSSES_H_
+#endif  // SINTER_FRONTEND_LOSSES_LABEL_LOSSES_H_

@@ -6,8 +6,8 @@
 // Sequences are [batch, time, ...], as in nn/recurrent.h. Lengths are i32 or i64 [batch]; without them all
 // positions count. What lies behind a length may be anything. Sums of probabilities are of logarithms, in f32
 // (f64 for f64), by loops over the time.
-#ifndef SINTER_FRONTEND_OPS_SEQUENCE_LOSSES_H_
-#define SINTER_FRONTEND_OPS_SEQUENCE_LOSSES_H_
+#ifndef SINTER_FRONTEND_LOSSES_SEQUENCE_LOSSES_H_
+#define SINTER_FRONTEND_LOSSES_SEQUENCE_LOSSES_H_
 
 #include <cstdint>
 #include <optional>
@@ -56,4 +56,4 @@ CrfDecoded CrfDecode(const Tensor& emissions, const Crf& crf, const std::optiona
 
 }  // namespace sinter
 
-#endif  // SINTER_FRONTEND_OPS_SEQUENCE_LOSSES_H_
+#endif  // SINTER_FRONTEND_LOSSES_SEQUENCE_LOSSES_H_

@@ -2,8 +2,8 @@
 //
 //   Values got = Compute([](Builder& b) { b.Output("y", Exp(Vector(b, {0, 1}))); });
 //   EXPECT_NEAR(got["y"][1], 2.718, 1e-3);
-#ifndef SINTER_TESTS_FRONTEND_OPS_BUILDER_VALUES_H_
-#define SINTER_TESTS_FRONTEND_OPS_BUILDER_VALUES_H_
+#ifndef SINTER_TESTS_FRONTEND_BUILDER_VALUES_H_
+#define SINTER_TESTS_FRONTEND_BUILDER_VALUES_H_
 
 #include <functional>
 #include <map>
@@ -94,4 +94,4 @@ inline void ExpectGradient(const std::vector<double>& x, const Shape& shape,
 
 }  // namespace sinter
 
-#endif  // SINTER_TESTS_FRONTEND_OPS_BUILDER_VALUES_H_
+#endif  // SINTER_TESTS_FRONTEND_BUILDER_VALUES_H_

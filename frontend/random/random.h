@@ -17,8 +17,8 @@
 //
 // Numbers are drawn in f32 (f64 for f64) with 24 (53) random bits, so tails end at probabilities of 2^-24.
 // Results get no gradient, except towards the parameters that a function says it is reparametrised in.
-#ifndef SINTER_FRONTEND_OPS_RANDOM_H_
-#define SINTER_FRONTEND_OPS_RANDOM_H_
+#ifndef SINTER_FRONTEND_RANDOM_RANDOM_H_
+#define SINTER_FRONTEND_RANDOM_RANDOM_H_
 
 #include <cstdint>
 #include <optional>
@@ -50,7 +50,7 @@ struct RandomOptions {
   std::optional<Key> key = {};
 };
 
-// What the builder's functions of these names give, for a key.
+// Numbers like those of the builder's functions of these names, for a key.
 Tensor RandomUniform(const Key& key, DType dtype, const Shape& shape, double low = 0, double high = 1,
                      Where where = Where::current());
 Tensor RandomNormal(const Key& key, DType dtype, const Shape& shape, double mean = 0, double stddev = 1,
@@ -127,4 +127,4 @@ Tensor RandomPoisson(const Tensor& mean, const RandomOptions& options = {}, Wher
 
 }  // namespace sinter
 
-#endif  // SINTER_FRONTEND_OPS_RANDOM_H_
+#endif  // SINTER_FRONTEND_RANDOM_RANDOM_H_

@@ -1,6 +1,6 @@
 // Random numbers: their moments, their distribution by Kolmogorov and Smirnov's test, and keys. Seeds are
 // fixed, so that each test always gives the same numbers.
-#include "sinter/frontend/ops/random.h"
+#include "sinter/frontend/random/random.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 #include "sinter/frontend/ops/loops.h"
 #include "sinter/frontend/ops/ops.h"
 #include "sinter/tests/frontend/error_case.h"
-#include "sinter/tests/frontend/ops/builder_values.h"
+#include "sinter/tests/frontend/builder_values.h"
 
 namespace sinter {
 namespace {
@@ -248,7 +248,9 @@ TEST_F(RandomTest, KeysDecideTheNumbers) {
   const std::vector<std::string> names = {"a", "other", "folded", "two", "new"};
   for (const std::string& x : names) {
     for (const std::string& y : names) {
-      if (x < y) EXPECT_NE(once[x], once[y]) << x << " " << y;
+      if (x < y) {
+        EXPECT_NE(once[x], once[y]) << x << " " << y;
+      }
     }
   }
   EXPECT_GE(*std::ranges::min_element(once["uniform"]), 2);

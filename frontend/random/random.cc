@@ -1,4 +1,4 @@
-#include "sinter/frontend/ops/random.h"
+#include "sinter/frontend/random/random.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "sinter/frontend/graph/graph_state.h"
 #include "sinter/frontend/graph/number_bounds.h"
-#include "sinter/frontend/ops/draws.h"
 #include "sinter/frontend/ops/ops.h"
 #include "sinter/frontend/ops/special.h"
+#include "sinter/frontend/random/draws.h"
 
 namespace sinter {
 namespace {

@@ -1,4 +1,4 @@
-#include "sinter/frontend/ops/label_losses.h"
+#include "sinter/frontend/losses/label_losses.h"
 
 #include "absl/strings/str_cat.h"
 #include "sinter/frontend/graph/graph_state.h"

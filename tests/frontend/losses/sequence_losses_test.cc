@@ -1,5 +1,5 @@
 // CTC and conditional random fields against sums over all paths in double precision.
-#include "sinter/frontend/ops/sequence_losses.h"
+#include "sinter/frontend/losses/sequence_losses.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 
 #include "sinter/frontend/ops/ops.h"
 #include "sinter/tests/frontend/error_case.h"
-#include "sinter/tests/frontend/ops/builder_values.h"
+#include "sinter/tests/frontend/builder_values.h"
 
 namespace sinter {
 namespace {

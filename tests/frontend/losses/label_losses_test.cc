@@ -1,5 +1,5 @@
 // Losses against their formulas (PyTorch's) in double precision, and gradients against finite differences.
-#include "sinter/frontend/ops/label_losses.h"
+#include "sinter/frontend/losses/label_losses.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 
 #include "sinter/frontend/ops/ops.h"
 #include "sinter/tests/frontend/error_case.h"
-#include "sinter/tests/frontend/ops/builder_values.h"
+#include "sinter/tests/frontend/builder_values.h"
 
 namespace sinter {
 namespace {

@@ -1,5 +1,5 @@
 // Keys, and the draws that all other random numbers are made of.
-#include "sinter/frontend/ops/draws.h"
+#include "sinter/frontend/random/draws.h"
 
 #include <cmath>
 

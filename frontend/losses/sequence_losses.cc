@@ -1,4 +1,4 @@
-#include "sinter/frontend/ops/sequence_losses.h"
+#include "sinter/frontend/losses/sequence_losses.h"
 
 #include "absl/strings/str_cat.h"
 #include "sinter/frontend/graph/graph_state.h"
@@ -161,7 +161,7 @@ std::string WrongCrf(const Tensor& emissions, const Crf& crf, const std::optiona
   return "";
 }
 
-// What the loops of a field go over.
+// Tensors that the loops of a field go over.
 struct Field {
   Field(const Tensor& given, const Crf& crf, const std::optional<Tensor>& lengths)
       : emissions(Wide(given)), transitions(Wide(crf.transitions)) {

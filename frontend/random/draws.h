@@ -2,12 +2,12 @@
 //
 //   Draws draws(Builder(x.function()), options, where);
 //   Tensor u = draws.Uniform(F32, x.shape());      // The next of the key, or else of the function's stream.
-#ifndef SINTER_FRONTEND_OPS_DRAWS_H_
-#define SINTER_FRONTEND_OPS_DRAWS_H_
+#ifndef SINTER_FRONTEND_RANDOM_DRAWS_H_
+#define SINTER_FRONTEND_RANDOM_DRAWS_H_
 
 #include <utility>
 
-#include "sinter/frontend/ops/random.h"
+#include "sinter/frontend/random/random.h"
 
 namespace sinter {
 
@@ -26,7 +26,7 @@ class Draws {
   Tensor Uniform(DType dtype, const Shape& shape);
   // In [2^-24, 1), so that the logarithm is finite.
   Tensor Positive(DType dtype, const Shape& shape);
-  // Of mean 0 and standard deviation 1.
+  // Numbers of mean 0 and standard deviation 1.
   Tensor Normal(DType dtype, const Shape& shape);
   // -log(-log(u)).
   Tensor Gumbel(DType dtype, const Shape& shape);
@@ -44,4 +44,4 @@ class Draws {
 
 }  // namespace sinter
 
-#endif  // SINTER_FRONTEND_OPS_DRAWS_H_
+#endif  // SINTER_FRONTEND_RANDOM_DRAWS_H_
