@@ -7,6 +7,9 @@
 // Shapes are static: an expert takes at most `capacity` tokens, and what does not fit is left out of its sum,
 // first choices before second ones and earlier tokens before later ones (Lepikhin et al., "GShard", arXiv
 // 2006.16668; Fedus et al., "Switch Transformers", arXiv 2101.03961).
+//
+// The router computes in the type of x. With GraphOptions::precision it is of that type too, like all that
+// lies between products; the losses are in f32.
 #ifndef SINTER_FRONTEND_NN_MIXTURE_OF_EXPERTS_H_
 #define SINTER_FRONTEND_NN_MIXTURE_OF_EXPERTS_H_
 
