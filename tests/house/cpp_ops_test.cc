@@ -12,12 +12,9 @@ namespace {
 
 // How the document writes the names of each folder.
 const std::map<std::string, std::string> kPrefixes = {
-    {"frontend/ops", ""},
-    {"frontend/losses", ""},
-    {"frontend/random", ""},
-    {"frontend/distributions", "dist::"},
-    {"frontend/nn", "nn::"},
-    {"frontend/optim", "optim::"}};
+    {"frontend/ops", ""},    {"frontend/losses", ""},
+    {"frontend/random", ""}, {"frontend/distributions", "dist::"},
+    {"frontend/nn", "nn::"}, {"frontend/optim", "optim::"}};
 
 // Returns the headers that a program gets from sinter.h, directly or through another header.
 std::set<std::string> PublicHeaders() {

@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "sinter/frontend/ops/ops.h"
-#include "sinter/tests/frontend/error_case.h"
 #include "sinter/tests/frontend/builder_values.h"
+#include "sinter/tests/frontend/error_case.h"
 
 namespace sinter {
 namespace {

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "sinter/frontend/ops/ops.h"
-#include "sinter/tests/frontend/error_case.h"
 #include "sinter/tests/frontend/builder_values.h"
+#include "sinter/tests/frontend/error_case.h"
 
 namespace sinter {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <cmath>
 
-#include "sinter/tests/frontend/error_case.h"
 #include "sinter/tests/frontend/builder_values.h"
+#include "sinter/tests/frontend/error_case.h"
 
 namespace sinter {
 namespace {

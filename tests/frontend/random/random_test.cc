@@ -12,8 +12,8 @@
 
 #include "sinter/frontend/ops/loops.h"
 #include "sinter/frontend/ops/ops.h"
-#include "sinter/tests/frontend/error_case.h"
 #include "sinter/tests/frontend/builder_values.h"
+#include "sinter/tests/frontend/error_case.h"
 
 namespace sinter {
 namespace {
