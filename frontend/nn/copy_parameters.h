@@ -15,9 +15,9 @@
 namespace sinter::nn {
 
 // Assigns to + rate * (from - to) to the variables of `to`, parameters and states alike, frozen or not; a
-// rate of 1 copies. A variable belongs to that of the other module with the same name below the module's path.
-// Errors: a module that was not used before, variables that have no counterpart of their type, or a rate
-// outside of [0, 1].
+// rate of 1 copies. A variable belongs to that of the other module with the same name below the module's
+// path. Errors: a module that was not used before, variables that have no counterpart of their type, or a
+// rate outside of [0, 1].
 void CopyParameters(Builder& b, const AnyModule& from, const AnyModule& to, double rate = 1,
                     Where where = Where::current());
 
