@@ -14,6 +14,8 @@ set(SINTER_PUBLIC_HEADERS
   frontend/graph/tensor.h
   frontend/graph/tree.h
   frontend/graph/variable_filter.h
+  frontend/losses/label_losses.h
+  frontend/losses/sequence_losses.h
   frontend/ops/activations.h
   frontend/ops/attention.h
   frontend/ops/collectives.h
@@ -24,6 +26,9 @@ set(SINTER_PUBLIC_HEADERS
   frontend/ops/losses.h
   frontend/ops/ops.h
   frontend/ops/pointwise.h
+  frontend/ops/sampling.h
+  frontend/ops/special.h
+  frontend/random/random.h
   runtime/device/profile.h
   runtime/device/tuning.h
   runtime/execute/memory_use.h

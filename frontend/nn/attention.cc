@@ -12,14 +12,25 @@ std::string WrongHeads(int64_t heads, int64_t width) {
   return absl::StrCat("has ", heads, " heads, which must be at least 1 and divide the width of ", width);
 }
 
-class MultiHeadAttentionLayer : public Layer {
+// Self-attention of x and the inputs `More` beside it.
+template <typename... More>
+class SelfAttentionLayer : public LayerOf<Tensor(const Tensor& x, const More&... more)> {
  public:
-  MultiHeadAttentionLayer(int64_t heads, const MultiHeadAttentionOptions& options)
-      : heads_(heads), kv_heads_(options.kv_heads == 0 ? heads : options.kv_heads), options_(options) {}
-  std::string Describe() const override { return absl::StrCat("MultiHeadAttention(", heads_, ")"); }
+  SelfAttentionLayer(std::string name, int64_t heads, const MultiHeadAttentionOptions& options)
+      : name_(std::move(name)),
+        heads_(heads),
+        kv_heads_(options.kv_heads == 0 ? heads : options.kv_heads),
+        options_(options) {}
+  std::string Describe() const override { return absl::StrCat(name_, "(", heads_, ")"); }
 
  protected:
-  Tensor Forward(const Tensor& x) override {
+  Tensor Forward(const Tensor& x, const More&... more) override { return Mix(x, SequenceMask{more...}); }
+
+ private:
+  using Base = LayerOf<Tensor(const Tensor& x, const More&... more)>;
+  using Base::Child, Base::Fail, Base::ModeOf;
+
+  Tensor Mix(const Tensor& x, const SequenceMask& mask) {
     if (x.rank() != 3) return Fail(x, "takes a tensor of shape [batch, time, width]");
     const int64_t width = options_.width == 0 ? x.dim(2) : options_.width;
     if (std::string wrong = WrongHeads(heads_, width); !wrong.empty()) return Fail(x, wrong);
@@ -31,6 +42,9 @@ class MultiHeadAttentionLayer : public Layer {
     const AttentionOptions attention = {.causal = options_.causal,
                                         .scale = options_.scale,
                                         .math = options_.math,
+                                        .mask = mask.mask,
+                                        .bias = mask.bias,
+                                        .key_lengths = mask.key_lengths,
                                         .window = options_.window,
                                         .dropout = ModeOf(x) == Mode::kTrain ? options_.dropout : 0};
     const int64_t batch = x.dim(0), time = x.dim(1), depth = width / heads_;
@@ -53,7 +67,6 @@ class MultiHeadAttentionLayer : public Layer {
     return (*out_)(Reshape(mixed, {batch, time, width}));
   }
 
- private:
   // Called at the first use, when the input's width is known. Another width later is an error of the
   // projections.
   void MakeProjections(int64_t width, int64_t in) {
@@ -75,6 +88,7 @@ class MultiHeadAttentionLayer : public Layer {
     Child("out", *out_);
   }
 
+  std::string name_;
   int64_t heads_, kv_heads_;
   MultiHeadAttentionOptions options_;
   std::optional<Linear> qkv_, out_;
@@ -140,7 +154,10 @@ class CrossAttentionLayer : public LayerOf<Tensor(const Tensor& x, const Memory&
 }  // namespace
 
 MultiHeadAttention::MultiHeadAttention(int64_t heads, const MultiHeadAttentionOptions& options)
-    : Module(std::make_shared<MultiHeadAttentionLayer>(heads, options)) {}
+    : Module(std::make_shared<SelfAttentionLayer<>>("MultiHeadAttention", heads, options)) {}
+
+MaskedAttention::MaskedAttention(int64_t heads, const MultiHeadAttentionOptions& options)
+    : ModuleOf(std::make_shared<SelfAttentionLayer<SequenceMask>>("MaskedAttention", heads, options)) {}
 
 CrossAttention::CrossAttention(int64_t heads, const CrossAttentionOptions& options)
     : ModuleOf(std::make_shared<CrossAttentionLayer>(heads, options)) {}

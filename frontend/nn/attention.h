@@ -32,10 +32,23 @@ struct MultiHeadAttentionOptions {
   double dropout = 0;  // Probability that a weight is dropped, in Mode::kTrain.
 };
 // Maps x [batch, time, in] to [batch, time, in]. Children: `qkv`, a Linear to queries, keys and values, and
-// `out`, a Linear to `in`.
+// `out`, a Linear to `in`. For masks and lengths see MaskedAttention.
 class MultiHeadAttention : public Module {
  public:
   explicit MultiHeadAttention(int64_t heads, const MultiHeadAttentionOptions& options = {});
+};
+
+// Limits of what the positions of a call see, beside the options of the layer.
+struct SequenceMask {
+  std::optional<Tensor> key_lengths = {};  // i32[batch]: only so many positions of an example count.
+  std::optional<Tensor> mask = {};         // i1 that broadcasts to [batch, heads, time, time].
+  std::optional<Tensor> bias = {};         // Added to the scores, as AlibiBias; broadcasts to the same.
+};
+// MultiHeadAttention with a mask that differs from call to call: for sequences of several lengths.
+//   Tensor y = attention(x, {.key_lengths = lengths});
+class MaskedAttention : public ModuleOf<Tensor(const Tensor& x, const SequenceMask& mask)> {
+ public:
+  explicit MaskedAttention(int64_t heads, const MultiHeadAttentionOptions& options = {});
 };
 
 // The input that cross-attention looks at: [batch, positions, features].

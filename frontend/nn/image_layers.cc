@@ -149,5 +149,14 @@ Upsample::Upsample(int64_t factor, const ResizeOptions& options)
 PixelShuffle::PixelShuffle(int64_t factor)
     : Module(Lambda(absl::StrCat("PixelShuffle(", factor, ")"),
                     [=](const Tensor& x) { return sinter::PixelShuffle(x, factor); })) {}
+PixelUnshuffle::PixelUnshuffle(int64_t factor)
+    : Module(Lambda(absl::StrCat("PixelUnshuffle(", factor, ")"),
+                    [=](const Tensor& x) { return sinter::PixelUnshuffle(x, factor); })) {}
+MaxPool1d::MaxPool1d(int64_t window, const Pool1dOptions& options)
+    : Module(Lambda(absl::StrCat("MaxPool1d(", window, ")"),
+                    [=](const Tensor& x) { return sinter::MaxPool1d(x, window, options); })) {}
+AvgPool1d::AvgPool1d(int64_t window, const Pool1dOptions& options)
+    : Module(Lambda(absl::StrCat("AvgPool1d(", window, ")"),
+                    [=](const Tensor& x) { return sinter::AvgPool1d(x, window, options); })) {}
 
 }  // namespace sinter::nn

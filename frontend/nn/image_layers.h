@@ -71,6 +71,20 @@ class PixelShuffle : public Module {
  public:
   explicit PixelShuffle(int64_t factor);
 };
+class PixelUnshuffle : public Module {
+ public:
+  explicit PixelUnshuffle(int64_t factor);
+};
+
+// Pools of signals. The stride defaults to the window.
+class MaxPool1d : public Module {
+ public:
+  explicit MaxPool1d(int64_t window, const Pool1dOptions& options = {});
+};
+class AvgPool1d : public Module {
+ public:
+  explicit AvgPool1d(int64_t window, const Pool1dOptions& options = {});
+};
 
 }  // namespace sinter::nn
 

@@ -5,7 +5,7 @@
 namespace sinter::nn {
 
 VariableInit Initializer::Resolve(double fan_in, double fan_out) const {
-  double fan = fan_ == Fan::kIn ? fan_in : (fan_in + fan_out) / 2;
+  const double fan = fan_ == Fan::kIn ? fan_in : fan_ == Fan::kOut ? fan_out : (fan_in + fan_out) / 2;
   double variance = fan > 0 ? a_ / fan : 0;
   switch (kind_) {
     case Kind::kConstant:
@@ -35,6 +35,28 @@ Initializer HeNormal() { return {Initializer::Kind::kScaledNormal, 2, 0}; }
 Initializer HeUniform() { return {Initializer::Kind::kScaledUniform, 2, 0}; }
 Initializer LeCunNormal() { return {Initializer::Kind::kScaledNormal, 1, 0}; }
 Initializer LeCunUniform() { return {Initializer::Kind::kScaledUniform, 1, 0}; }
+Initializer VarianceScaling(double scale, Initializer::Fan fan, Spread spread) {
+  const bool is_normal = spread == Spread::kNormal;
+  return {is_normal ? Initializer::Kind::kScaledNormal : Initializer::Kind::kScaledUniform, scale, 0, fan};
+}
+
+double Gain(Nonlinearity nonlinearity, double slope) {
+  switch (nonlinearity) {
+    case Nonlinearity::kLinear:
+    case Nonlinearity::kSigmoid:
+      return 1;
+    case Nonlinearity::kTanh:
+      return 5.0 / 3;
+    case Nonlinearity::kRelu:
+      return std::sqrt(2);
+    case Nonlinearity::kLeakyRelu:
+      return std::sqrt(2 / (1 + slope * slope));
+    case Nonlinearity::kSelu:
+      return 0.75;
+  }
+  return 1;
+}
+
 Initializer Orthogonal(double gain) { return {Initializer::Kind::kOrthogonal, gain, 0}; }
 
 }  // namespace sinter::nn

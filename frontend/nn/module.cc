@@ -100,6 +100,9 @@ void AnyLayer::Adopt(std::shared_ptr<AnyLayer> child) {
     child->SetParentPath(path_);
   }
   if (device_) child->SetDevice(*device_, Where::current());
+  // A layer makes some children at its first use, after it has been frozen or parametrized.
+  if (is_frozen_) child->SetFrozen(true);
+  if (parametrization_.make) child->Parametrize(parametrization_, Where::current());
   children_.push_back(std::move(child));
 }
 
@@ -225,12 +228,51 @@ Tensor AnyLayer::MakeParameter(const Tensor& x, std::string_view name, const Sha
                                std::vector<DimName> dims, Where where) {
   const bool has_names = !std::ranges::all_of(dims, &DimName::empty);
   if (!has_names) dims.clear();
-  Variable variable =
-      Own(x, name, shape, {.init = initializer.Resolve(fan_in, fan_out), .dims = std::move(dims)}, where);
+  const VariableInit init = initializer.Resolve(fan_in, fan_out);
+  const Variable variable = Own(x, name, shape, {.init = init, .dims = std::move(dims)}, where);
   if (!variable.ok()) return {};
+  const Tensor value = ReadParameter(x, variable, where);
+  if (!parametrization_.make || name != "weight" || shape.size() < 2) return value;
+  ParameterMaker maker(*this, x, init, where);
+  return parametrization_.make(maker, value);
+}
+
+Tensor AnyLayer::ReadParameter(const Tensor& x, const Variable& variable, Where where) const {
   const Tensor value = Builder(x.function()).Read(variable, where);
   return is_frozen_ ? StopGradient(value, where) : value;
 }
+
+void AnyLayer::Parametrize(const Parametrization& parametrization, Where where) {
+  if (const Made* first = FirstMade()) {
+    first->variable.graph()->Error(where, parametrization.name,
+                                   absl::StrCat("comes after the first use of ", Describe(), " at ",
+                                                LineOf(first->where), "; call it before"));
+    return;
+  }
+  parametrization_ = parametrization;
+  for (const auto& child : children_) child->Parametrize(parametrization, where);
+}
+
+bool ParameterMaker::is_training() const { return AnyLayer::ModeOf(x_) == Mode::kTrain; }
+
+Tensor ParameterMaker::Parameter(std::string_view name, const Shape& shape, const VariableInit& init) {
+  const Variable variable = layer_.Own(x_, name, shape, {.init = init}, where_);
+  return variable.ok() ? layer_.ReadParameter(x_, variable, where_) : Tensor();
+}
+
+Variable ParameterMaker::State(std::string_view name, const Shape& shape, const VariableInit& init) {
+  return layer_.Own(x_, name, shape, {.init = init, .trainable = false}, where_);
+}
+
+Tensor ParameterMaker::Read(const Variable& variable) const {
+  return AnyLayer::ReadState(x_, variable, where_);
+}
+
+void ParameterMaker::Write(const Variable& variable, const Tensor& value) const {
+  AnyLayer::WriteState(x_, variable, value, where_);
+}
+
+Tensor ParameterMaker::Fail(std::string_view message) const { return layer_.Fail(x_, message, where_); }
 
 Variable AnyLayer::MakeState(const Tensor& x, std::string_view name, const Shape& shape, double value,
                              Where where) {

@@ -49,6 +49,35 @@
 
 namespace sinter::nn {
 
+class AnyLayer;
+
+// Makes what a parametrization (parametrization.h) needs beside a layer's parameter. For Sinter's own
+// sources.
+class ParameterMaker {
+ public:
+  ParameterMaker(AnyLayer& layer, const Tensor& x, const VariableInit& init, Where where)
+      : layer_(layer), x_(x), init_(init), where_(where) {}
+  // The initial values of the layer's parameter.
+  const VariableInit& init() const { return init_; }
+  bool is_training() const;
+  // Another parameter of the layer, and a state. Not ok if that failed.
+  Tensor Parameter(std::string_view name, const Shape& shape, const VariableInit& init);
+  Variable State(std::string_view name, const Shape& shape, const VariableInit& init);
+  Tensor Read(const Variable& variable) const;
+  void Write(const Variable& variable, const Tensor& value) const;
+  Tensor Fail(std::string_view message) const;
+
+ private:
+  AnyLayer& layer_;
+  const Tensor& x_;
+  VariableInit init_;
+  Where where_;
+};
+struct Parametrization {
+  std::string name = {};                                                         // "WeightNorm".
+  std::function<Tensor(ParameterMaker& maker, const Tensor& weight)> make = {};  // Null: none.
+};
+
 // The part of a layer that does not depend on its signature. Derive from Layer or LayerOf instead.
 class AnyLayer {
  public:
@@ -73,6 +102,9 @@ class AnyLayer {
   // Freezes the layer and those below it, or thaws them: parameters that they read from now on get no
   // gradient.
   void SetFrozen(bool is_frozen);
+  // Makes the parameters "weight" of rank 2 or more, of the layer and those below it, what the function makes
+  // of them. An error if the layer has been used.
+  void Parametrize(const Parametrization& parametrization, Where where);
   // Returns a table of the layer and those below it (AnyModule::Summary).
   std::string Summary() const;
   // The layers below this one, in order.
@@ -132,6 +164,7 @@ class AnyLayer {
   };
 
  private:
+  friend class ParameterMaker;
   struct Made {
     std::string name;  // Name within the layer.
     Variable variable;
@@ -149,6 +182,7 @@ class AnyLayer {
   // The layer's variable of this name, made at its first use.
   Variable Own(const Tensor& x, std::string_view name, const Shape& shape, const VariableOptions& options,
                Where where);
+  Tensor ReadParameter(const Tensor& x, const Variable& variable, Where where) const;
   // The first variable of this layer or one below it; null if there is none.
   const Made* FirstMade() const;
 
@@ -159,6 +193,7 @@ class AnyLayer {
   std::weak_ptr<const char> parent_;  // Token of the first parent, which alone names the layer.
   std::optional<Device> device_;
   bool is_frozen_ = false;
+  Parametrization parametrization_;
   std::string result_;           // Types of what the last call returned; empty before it.
   GraphState* graph_ = nullptr;  // The graph of the variables; null before the first use.
   std::vector<std::shared_ptr<AnyLayer>> children_;

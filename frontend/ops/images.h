@@ -71,7 +71,8 @@ Tensor Unfold(const Tensor& x, std::array<int64_t, 2> window, const UnfoldOption
 Tensor Fold(const Tensor& x, std::array<int64_t, 2> image, std::array<int64_t, 2> window,
             const UnfoldOptions& options = {}, Where where = Where::current());
 
-// Windows that do not fit into the image are dropped. Strides of 0 mean the window's size.
+// Windows that do not fit into the image are dropped. Strides of 0 mean the window's size. The gradient of
+// MaxPool2d has no gradient of its own: a second derivative through it is an error.
 struct Pool2dOptions {
   std::array<int64_t, 2> strides = {0, 0};
   std::array<int64_t, 4> padding = {0, 0, 0, 0};

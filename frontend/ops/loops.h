@@ -26,6 +26,7 @@
 
 #include "sinter/frontend/graph/tensor.h"
 #include "sinter/frontend/graph/tree.h"
+#include "sinter/frontend/ops/ops.h"
 
 namespace sinter {
 

@@ -12,7 +12,9 @@ namespace {
 
 // How the document writes the names of each folder.
 const std::map<std::string, std::string> kPrefixes = {
-    {"frontend/ops", ""}, {"frontend/nn", "nn::"}, {"frontend/optim", "optim::"}};
+    {"frontend/ops", ""},    {"frontend/losses", ""},
+    {"frontend/random", ""}, {"frontend/distributions", "dist::"},
+    {"frontend/nn", "nn::"}, {"frontend/optim", "optim::"}};
 
 // Returns the headers that a program gets from sinter.h, directly or through another header.
 std::set<std::string> PublicHeaders() {
@@ -41,7 +43,7 @@ std::vector<std::string> NamesIn(const std::vector<std::string>& lines) {
       R"(^(?:inline )?(?:auto|Tensor|std::(?:vector|pair)<.*Tensor.*>|(?!Update)\w+Result|Hook|RateSchedule|)"
       R"(Initializer|ModuleOf<.*>) ([A-Z]\w*)\()");
   static const std::regex kClass(
-      R"(^(?:class|struct) (\w+) : (?:public )?(?:Module|ModuleOf<.*>|Layer|LayerOf<.*>|Rule<\w+>) \{)");
+      R"(^(?:class|struct) (\w+) : (?:public )?(?:Family|Module|ModuleOf<.*>|Layer|LayerOf<.*>|Rule<\w+>) \{)");
   std::vector<std::string> names;
   bool is_detail = false;
   for (const std::string& line : lines) {
