@@ -1,5 +1,5 @@
-// Times the generation of tokens with caches of keys and values, for bench/peers/decode.py. Prints one result a
-// line in the format of bench/peers/README.md; `ms` is of one token.
+// Times the generation of tokens with caches of keys and values, for bench/peers/decode.py. Prints one
+// result a line in the format of bench/peers/README.md; `ms` is of one token.
 //
 //   sinter_bench_decode --device gpu:0 --batch 1 --tokens 32 --bf16
 //   sinter_bench_decode --model llama --layers 16 --width 1024 --heads 16 --kv-heads 4

@@ -1,5 +1,5 @@
-// Times a training step of a table of embeddings, with updates of the touched rows or of all. Prints one result a
-// line in the format of bench/peers/README.md.
+// Times a training step of a table of embeddings, with updates of the touched rows or of all. Prints one
+// result a line in the format of bench/peers/README.md.
 //
 //   sinter_bench_embedding --rows 2000000 --width 64 --batch 256 --rule adam
 //   sinter_bench_embedding --dense                 # Updates all rows.

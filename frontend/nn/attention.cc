@@ -28,7 +28,7 @@ class SelfAttentionLayer : public LayerOf<Tensor(const Tensor& x, const More&...
 
  private:
   using Base = LayerOf<Tensor(const Tensor& x, const More&... more)>;
-  using Base::Child, Base::Fail, Base::ModeOf;
+  using Base::Child, Base::Fail, Base::ModeOf, Base::path;
 
   Tensor Mix(const Tensor& x, const SequenceMask& mask) {
     if (x.rank() != 3) return Fail(x, "takes a tensor of shape [batch, time, width]");

@@ -16,7 +16,7 @@ struct KvCaches::State {
   std::shared_ptr<FunctionBuilder*> function;
   Variable position_variable;
   Tensor position;
-  int64_t time = 0;  // Of the input; 0 before the first layer.
+  int64_t time = 0;  // Positions of the input; 0 before the first layer.
   std::set<std::string, std::less<>> paths;
 };
 

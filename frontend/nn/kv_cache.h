@@ -1,5 +1,5 @@
-// Caches of keys and values: a model that was trained on whole sequences reads them in pieces, for example one
-// token at a time, and each piece attends to all before it.
+// Caches of keys and values: a model that was trained on whole sequences reads them in pieces, for example
+// one token at a time, and each piece attends to all before it.
 //
 //   graph.Function("prompt", Mode::kEval, [&](Builder& b) {
 //     nn::KvCaches caches(b, {.context = 1024, .begins = true});
@@ -12,10 +12,10 @@
 //     ...
 //   });
 //
-// The layers nn::MultiHeadAttention with `causal` do this by themselves, also below others. A model that adds
-// learned positions takes those from FirstPosition on. The caches are variables, which a run changes in place,
-// so a step's time does not depend on how they are filled. Repeat (ops/loops.h) around the body of "next"
-// makes several tokens in one run.
+// The layers nn::MultiHeadAttention with `causal` do this by themselves, also below others. A model that
+// adds learned positions takes those from FirstPosition on. The caches are variables, which a run changes in
+// place, so a step's time does not depend on how they are filled. Repeat (ops/loops.h) around the body of
+// "next" makes several tokens in one run.
 #ifndef SINTER_FRONTEND_NN_KV_CACHE_H_
 #define SINTER_FRONTEND_NN_KV_CACHE_H_
 
@@ -31,7 +31,7 @@ namespace sinter::nn {
 struct KvCacheOptions {
   // The most positions. Behind the last one, further positions replace it: begin again before that.
   int64_t context = 0;
-  bool begins = false;       // The function's input is the beginning of a sequence.
+  bool begins = false;        // The function's input is the beginning of a sequence.
   DType dtype = DType::kF32;  // In memory; of a graph in bf16, bf16 halves it.
   // Variables are "<name>/<path of the layer>/k" and "/v", [batch, heads, context, depth], and
   // "<name>/position", i32[]. A checkpoint has them too.
@@ -52,8 +52,9 @@ class KvCaches {
 
   // For the layers. The scope of the function that x is in; null outside of one.
   static KvCaches* Around(const Tensor& x);
-  // Appends k and v [batch, time, heads, depth] to the cache of this path, and returns causal attention of q to
-  // all that it has. Not ok, with an error kept: a second use of the path, or of another time than before.
+  // Appends k and v [batch, time, heads, depth] to the cache of this path, and returns causal attention of q
+  // to all that it has. Not ok, with an error kept: a second use of the path, or of another time than
+  // before.
   Tensor Attend(std::string_view path, const Tensor& q, const Tensor& k, const Tensor& v,
                 const AttentionOptions& options, Where where);
 
@@ -62,8 +63,8 @@ class KvCaches {
   std::unique_ptr<State> state_;  // Null after a wrong call.
 };
 
-// The position of the first element of the sequence that the function reads: that of the scope KvCaches around
-// the call, else 0. For tables of positions: table[Window{FirstPosition(x), x.dim(1)}].
+// The position of the first element of the sequence that the function reads: that of the scope KvCaches
+// around the call, else 0. For tables of positions: table[Window{FirstPosition(x), x.dim(1)}].
 Operand FirstPosition(const Tensor& x, Where where = Where::current());
 
 }  // namespace sinter::nn

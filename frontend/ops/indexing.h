@@ -35,8 +35,8 @@ struct Range {
   int64_t step = 1;  // Not 0.
 };
 
-// `size` positions from `start` up, a number or an i32[] or i64[] tensor. A start with positions out of range is
-// moved into it, as by JAX's dynamic_slice.
+// `size` positions from `start` up, a number or an i32[] or i64[] tensor. A start with positions out of
+// range is moved into it, as by JAX's dynamic_slice.
 struct Window {
   Operand start;
   int64_t size = 1;

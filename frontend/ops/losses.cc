@@ -252,7 +252,7 @@ Tensor SmoothL1Loss(const Tensor& x, const Operand& target, double beta, Reducti
 Tensor BceLoss(const Tensor& probabilities, const Operand& target, Reduction reduction, Where where) {
   const Tensor& p = probabilities;
   return Elementwise("BceLoss", p, target, reduction, where, "", [&](const Tensor& t) {
-    // Where a logarithm is infinite, its gradient would be NaN: it stops there.
+    // Gradients stop where a logarithm is infinite, as they would be NaN there.
     const Tensor is_positive = p > 0.0, is_below_one = p < 1.0;
     const Tensor log_p = Log(Select(is_positive, p, 1.0)), log_rest = Log1p(-Select(is_below_one, p, 0.0));
     return -(t * Select(is_positive, Maximum(log_p, -100.0), -100.0) +

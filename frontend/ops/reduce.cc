@@ -165,7 +165,7 @@ Tensor Var(const Tensor& x, const Shape& dims, VarianceOptions options, Where wh
 Tensor Std(const Tensor& x, const Shape& dims, VarianceOptions options, Where where) {
   CompositeCall call("Std", where, {x});
   if (!call.ok()) return {};
-  // Where all elements are equal, the gradient is 0, as that of Norm is.
+  // The gradient is 0 where all elements are equal, as that of Norm is.
   const Tensor variance = Var(x, dims, options);
   const Tensor varies = variance > 0.0;
   return Select(varies, Sqrt(Select(varies, variance, 1.0)), variance);

@@ -65,7 +65,7 @@ class Update {
   struct Coordinate {
     Tensor positions;
     size_t place = 0;  // Its first dimension among those of the part.
-    int64_t size = 0;  // Of the dimension.
+    int64_t size = 0;  // Positions of the dimension.
     bool is_checked = false;
   };
 

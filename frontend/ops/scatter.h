@@ -6,9 +6,9 @@
 //   Tensor k = cache.At({Range{}, Window{length, 1}}).Set(new_k);  // One position of a cache [8, 512, 64].
 //   b.Assign(table, b.Read(table).At({ids}).Add(-0.1 * g));        // In place.
 //
-// The subscripts are those of indexing.h, without NewAxis. The compiler computes the new tensor in the memory
-// of the old one where nothing reads the old one later, as for a variable that is assigned: then only the part
-// is read and written.
+// The subscripts are those of indexing.h, without NewAxis. The compiler computes the new tensor in the
+// memory of the old one where nothing reads the old one later, as for a variable that is assigned: then only
+// the part is read and written.
 #ifndef SINTER_FRONTEND_OPS_SCATTER_H_
 #define SINTER_FRONTEND_OPS_SCATTER_H_
 
@@ -20,7 +20,7 @@
 
 namespace sinter {
 
-// What becomes of an element that an index names.
+// The fate of an element that an index names.
 enum class ScatterKind {
   kSet,  // The update replaces it. Of several updates of an element the last one stays.
   kAdd,
@@ -69,8 +69,8 @@ Tensor Scatter(const Tensor& x, const Tensor& indices, const Tensor& updates, in
                Where where = Where::current());
 
 // JAX's dynamic_slice and dynamic_update_slice: a part of the given sizes, or of the update's sizes, from
-// `starts` on, one for each dimension of x. Starts are numbers, or i32[] or i64[] tensors, and are moved so that
-// the part is within x.
+// `starts` on, one for each dimension of x. Starts are numbers, or i32[] or i64[] tensors, and are moved so
+// that the part is within x.
 Tensor DynamicSlice(const Tensor& x, const std::vector<Operand>& starts, const Shape& sizes,
                     Where where = Where::current());
 Tensor DynamicUpdateSlice(const Tensor& x, const Tensor& update, const std::vector<Operand>& starts,
@@ -88,12 +88,12 @@ struct SortResult {
 SortResult Sort(const Tensor& x, SortOptions options = {}, Where where = Where::current());
 Tensor ArgSort(const Tensor& x, SortOptions options = {}, Where where = Where::current());
 
-// The position in `sorted`, an ascending tensor of rank 1, before which each value would keep it sorted (i32):
-// the first such position, or the last one if `right`, as in NumPy.
+// The position in `sorted`, an ascending tensor of rank 1, before which each value would keep it sorted
+// (i32): the first such position, or the last one if `right`, as in NumPy.
 Tensor SearchSorted(const Tensor& sorted, const Tensor& values, bool right = false,
                     Where where = Where::current());
-// How often each number from 0 to bins - 1 occurs among the i32 or i64 numbers of x (i32[bins]); or the sum of
-// the weights, of x's shape, where it occurs. Other numbers do not count.
+// How often each number from 0 to bins - 1 occurs among the i32 or i64 numbers of x (i32[bins]); or the sum
+// of the weights, of x's shape, where it occurs. Other numbers do not count.
 Tensor BinCount(const Tensor& x, int64_t bins, Where where = Where::current());
 Tensor BinCount(const Tensor& x, const Tensor& weights, int64_t bins, Where where = Where::current());
 

@@ -22,8 +22,8 @@ struct Positions {
 // Returns x and the tensors among the subscripts.
 std::vector<Tensor> TensorsOf(const Tensor& x, std::span<const Index> subscripts);
 
-// Returns one entry for each dimension of x, and the new ones: the Ellipsis, or what is missing at the end, is
-// replaced by ranges. Nullopt and an error of the call: too many.
+// Returns one entry for each dimension of x, and the new ones: the Ellipsis, or what is missing at the end,
+// is replaced by ranges. Nullopt and an error of the call: too many.
 std::optional<std::vector<Index::Kind>> ExpandSubscripts(Call& call, int64_t rank,
                                                          std::span<const Index> subscripts);
 

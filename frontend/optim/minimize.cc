@@ -80,7 +80,7 @@ std::optional<std::vector<const Method::Settings*>> SettingsOf(Call& call, const
   return result;
 }
 
-// What an update changes of its targets: all, or the rows that the loss read.
+// The parts of its targets that an update changes: all, or the rows that the loss read.
 struct Parts {
   std::vector<const Method::Settings*> settings;
   std::vector<std::optional<RowReads>> reads;  // By target; nullopt: all of it.

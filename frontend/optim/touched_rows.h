@@ -32,7 +32,7 @@ class RowReads {
   // Nullopt, with an error kept: the loss reads the table by something else than Gather along dimension 0.
   static std::optional<RowReads> Find(Call& call, const Tensor& loss, const Target& target);
 
-  // What was read, whose gradients Combine takes.
+  // The values that were read. Combine takes their gradients.
   const std::vector<Tensor>& values() const { return values_; }
 
   // The gradient of each different row: the sum of those of its reads, in their order. So it has the bits of

@@ -1,5 +1,5 @@
-// How a scan iterates, besides its trips: along dimensions that its whole body handles one by one, such as the
-// examples of a batch.
+// How a scan iterates, besides its trips: along dimensions that its whole body handles one by one, such as
+// the examples of a batch.
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "mlir/IR/IRMapping.h"
 #include "sinter/ir/dialect/local_op.h"
@@ -69,7 +69,7 @@ class BodyDims {
         first[f] = number;
       }
     });
-    // What a factor leaves out of an operand or a result is the same for all parts, which a loop cannot say.
+    // A value that a factor leaves out is the same for all parts, which a loop cannot say.
     for (auto [result, dims] : llvm::zip_equal(op->getResults(), rule.results)) {
       for (size_t f = 0; f < rule.factors.size(); ++f) {
         const bool is_named = FactorRule::Names(dims, static_cast<unsigned>(f));
@@ -85,8 +85,8 @@ class BodyDims {
   int64_t count_ = 0;
 };
 
-// Calls `use` with each operand of the scan and the body's argument for it, then with each result and the value
-// for it. `stacked` is 1 for those with the trips as their first dimension.
+// Calls `use` with each operand of the scan and the body's argument for it, then with each result and the
+// value for it. `stacked` is 1 for those with the trips as their first dimension.
 template <typename F>
 void ForEachBorder(ScanOp scan, const F& use) {
   const size_t carries = scan.getCarries().size(), slices = scan.getSlices().size();

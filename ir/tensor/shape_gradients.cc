@@ -71,8 +71,8 @@ SmallVector<Expr> GradientOfExtreme(GraphBuilder& b, Rows rows, Expr g, Expr x, 
   return {share * is_x, {}, rows.take(share) * is_update};
 }
 
-// An update's gradient has the product of all other factors of its element, which division gives unless one of
-// them is 0.
+// An update's gradient has the product of all other factors of its element, which division gives unless one
+// of them is 0.
 SmallVector<Expr> GradientOfProduct(GraphBuilder& b, Rows rows, Expr g, Expr x, Expr updates) {
   Expr is_zero = b.eq(updates, b.zeros(updates)), ones = b.ones(updates);
   Expr others = b.select(is_zero, ones, updates);

@@ -1,7 +1,6 @@
-// y = x, then y[o, indices[i], j] combined with updates[o, i, j] in the order of i.
-// x is [kOuter, kSize, kInner] and updates is [kOuter, kCount, kInner]. Indices out of range are ignored. y
-// may alias x: then only the rows that an index names are read and written. Sums and products of 16-bit floats
-// are in float.
+// y = x, then y[o, indices[i], j] combined with updates[o, i, j] in the order of i. x is [kOuter, kSize,
+// kInner] and updates is [kOuter, kCount, kInner]. Indices out of range are ignored. y may alias x: then
+// only the rows that an index names are read and written. Sums and products of 16-bit floats are in float.
 //
 // Few indices: CombineDirectly, where each thread tests all of them. Many indices: a stable sort
 // (radix_sort.cuh), then CopyRows copies x to y, and CombineRuns combines each run of equal indices.
@@ -107,8 +106,8 @@ __device__ __forceinline__ void CopyRows(const Storage* x, Storage* y) {
   }
 }
 
-// The threads of the first of several equal keys combine all their updates. Reads the keys, the numbers and the
-// updates once; reads and writes the rows of y that an index names.
+// The threads of the first of several equal keys combine all their updates. Reads the keys, the numbers and
+// the updates once; reads and writes the rows of y that an index names.
 __device__ __forceinline__ void CombineRuns(const Storage* x, const Storage* updates, const u32* keys,
                                             const u32* numbers, Storage* y) {
   constexpr int together = 8;  // Updates that are read together.

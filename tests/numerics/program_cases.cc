@@ -6,7 +6,8 @@ namespace sinter::numerics {
 namespace {
 
 constexpr char kCell[] =
-    R"(%r:2 = sinter.scan $N $DIRECTION carry(%a : tensor<2x3x$T>) over(%b : tensor<$Nx2x3x$T>) with(%c : tensor<3x3x$T>) -> (tensor<2x3x$T>, tensor<$Nx2x3x$T>) {
+    R"(%r:2 = sinter.scan $N $DIRECTION carry(%a : tensor<2x3x$T>) over(%b : tensor<$Nx2x3x$T>) with(%c : tensor<3x3x$T>)
+      -> (tensor<2x3x$T>, tensor<$Nx2x3x$T>) {
   ^bb0(%i: tensor<i64>, %h: tensor<2x3x$T>, %x: tensor<2x3x$T>, %w: tensor<3x3x$T>):
     %p = sinter.matmul %h, %w : (tensor<2x3x$T>, tensor<3x3x$T>) -> tensor<2x3x$T>
     %s = sinter.add %p, %x : tensor<2x3x$T>
@@ -83,9 +84,11 @@ std::vector<OpCase> ControlCases() {
       {.name = "scan_nested",
        .op_class = OpClass::kTranscendental,
        .body =
-           R"(%r:2 = sinter.scan 3 carry(%a : tensor<2x$T>) over(%b : tensor<3x4x2x$T>) with(%c : tensor<2x$T>) -> (tensor<2x$T>, tensor<3x4x2x$T>) {
+           R"(%r:2 = sinter.scan 3 carry(%a : tensor<2x$T>) over(%b : tensor<3x4x2x$T>) with(%c : tensor<2x$T>)
+      -> (tensor<2x$T>, tensor<3x4x2x$T>) {
   ^bb0(%i: tensor<i64>, %h: tensor<2x$T>, %x: tensor<4x2x$T>, %w: tensor<2x$T>):
-    %s:2 = sinter.scan 4 reverse carry(%h : tensor<2x$T>) over(%x : tensor<4x2x$T>) with(%w : tensor<2x$T>) -> (tensor<2x$T>, tensor<4x2x$T>) {
+    %s:2 = sinter.scan 4 reverse carry(%h : tensor<2x$T>) over(%x : tensor<4x2x$T>) with(%w : tensor<2x$T>)
+      -> (tensor<2x$T>, tensor<4x2x$T>) {
     ^bb0(%k: tensor<i64>, %g: tensor<2x$T>, %y: tensor<2x$T>, %v: tensor<2x$T>):
       %m = sinter.mul %g, %v : tensor<2x$T>
       %q = sinter.add %m, %y : tensor<2x$T>

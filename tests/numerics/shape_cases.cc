@@ -203,26 +203,8 @@ std::vector<OpCase> PartCases() {
   };
 }
 
-std::vector<OpCase> IndexedCases() {
+std::vector<OpCase> ScatterAddCases() {
   return {
-      {"gather",
-       kExact,
-       "%r = sinter.gather %a [%b] dim 1 : tensor<2x5x3x$T>, tensor<2x2xi32> -> tensor<2x2x2x3x$T>",
-       {{"tensor<2x5x3x$T>"}, {"tensor<2x2xi32>", -2, 6}},
-       {"tensor<2x2x2x3x$T>"},
-       kAnything},
-      {"gather_rows",
-       kExact,
-       "%r = sinter.gather %a [%b] dim 0 : tensor<5x33x$T>, tensor<7xi64> -> tensor<7x33x$T>",
-       {{"tensor<5x33x$T>"}, {"tensor<7xi64>", 0, 4}},
-       {"tensor<7x33x$T>"},
-       kAnything},
-      {"take_along",
-       kExact,
-       "%r = sinter.take_along %a [%b] dim 1 : tensor<2x5x3x$T>, tensor<2x4x3xi64> -> tensor<2x4x3x$T>",
-       {{"tensor<2x5x3x$T>"}, {"tensor<2x4x3xi64>", -2, 6}},
-       {"tensor<2x4x3x$T>"},
-       kAnything},
       {"scatter_add",
        OpClass::kArithmetic,
        "%r = sinter.scatter_add %a [%b], %c dim 1 : tensor<2x5x3x$T>, tensor<2x2xi32>, tensor<2x2x2x3x$T>",
@@ -251,6 +233,11 @@ std::vector<OpCase> IndexedCases() {
        {"tensor<70000x$T>"},
        "f32 f16 i32",
        false},
+  };
+}
+
+std::vector<OpCase> ScatterCases() {
+  return {
       {"scatter_set",
        kExact,
        "%r = sinter.scatter set %a [%b], %c dim 1 : tensor<2x5x3x$T>, tensor<2x2xi32>, tensor<2x2x2x3x$T>",
@@ -298,6 +285,29 @@ std::vector<OpCase> IndexedCases() {
        {"tensor<2x300x12x$T>"},
        "f32 bf16 i8",
        false},
+  };
+}
+
+std::vector<OpCase> IndexedCases() {
+  return {
+      {"gather",
+       kExact,
+       "%r = sinter.gather %a [%b] dim 1 : tensor<2x5x3x$T>, tensor<2x2xi32> -> tensor<2x2x2x3x$T>",
+       {{"tensor<2x5x3x$T>"}, {"tensor<2x2xi32>", -2, 6}},
+       {"tensor<2x2x2x3x$T>"},
+       kAnything},
+      {"gather_rows",
+       kExact,
+       "%r = sinter.gather %a [%b] dim 0 : tensor<5x33x$T>, tensor<7xi64> -> tensor<7x33x$T>",
+       {{"tensor<5x33x$T>"}, {"tensor<7xi64>", 0, 4}},
+       {"tensor<7x33x$T>"},
+       kAnything},
+      {"take_along",
+       kExact,
+       "%r = sinter.take_along %a [%b] dim 1 : tensor<2x5x3x$T>, tensor<2x4x3xi64> -> tensor<2x4x3x$T>",
+       {{"tensor<2x5x3x$T>"}, {"tensor<2x4x3xi64>", -2, 6}},
+       {"tensor<2x4x3x$T>"},
+       kAnything},
       {"one_hot",
        kExact,
        "%r = sinter.one_hot %a : tensor<3x2xi32> -> tensor<3x2x5x$T>",
@@ -311,8 +321,8 @@ std::vector<OpCase> IndexedCases() {
 
 std::vector<OpCase> ShapeCases() {
   std::vector<OpCase> cases;
-  for (const auto& family :
-       {ConstantCases(), ReshapeCases(), TransposedCases(), PartCases(), IndexedCases()}) {
+  for (const auto& family : {ConstantCases(), ReshapeCases(), TransposedCases(), PartCases(), IndexedCases(),
+                             ScatterAddCases(), ScatterCases()}) {
     cases.insert(cases.end(), family.begin(), family.end());
   }
   return cases;

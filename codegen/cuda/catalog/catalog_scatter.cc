@@ -51,8 +51,8 @@ struct ScatterShape {
   }
 };
 
-// Threads of CombineRuns: for each index of each outer part, `slices` times `width` threads, each for `vector`
-// neighbours.
+// Threads of CombineRuns: for each index of each outer part, `slices` times `width` threads, each for
+// `vector` neighbours.
 struct RunSpread {
   int64_t vector, width, slices, threads;
 

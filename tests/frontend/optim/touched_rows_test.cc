@@ -105,8 +105,8 @@ TEST_F(TouchedRowsTest, OfTwoReadsTheNumbersAreTheSame) {
   for (const Minimize& minimize : rules) ExpectNear(Train(minimize, true), Train(minimize, false));
 }
 
-// The moments of a row decay only in steps that read it: as Adam of the row alone would do, but for the number
-// of the step.
+// The moments of a row decay only in steps that read it: as Adam of the row alone would do, but for the
+// number of the step.
 TEST_F(TouchedRowsTest, AdamIsLazy) {
   const Minimize minimize = By(optim::Adam{.learning_rate = 0.1});
   const Trained one = Train(minimize, true, 1), same = Train(minimize, false, 1);
