@@ -58,6 +58,18 @@ mlir::Value FunctionBuilder::AddInput(const std::string& name, mlir::RankedTenso
   return inputs_[name] = AddArgument(type, attributes, loc);
 }
 
+FunctionInfo FunctionBuilder::Signature() const {
+  FunctionInfo info;
+  info.name = name_;
+  const auto describe = [](const std::string& name, mlir::Value value) {
+    const auto type = llvm::cast<mlir::RankedTensorType>(value.getType());
+    return TensorInfo{.name = name, .dtype = DTypeOf(type.getElementType()), .shape = type.getShape().vec()};
+  };
+  for (const auto& [name, value] : inputs_) info.inputs.push_back(describe(name, value));
+  for (const std::string& name : output_order_) info.outputs.push_back(describe(name, outputs_.at(name)));
+  return info;
+}
+
 void FunctionBuilder::AddOutput(const std::string& name, mlir::Value value) {
   outputs_[name] = value;
   output_order_.push_back(name);

@@ -9,6 +9,7 @@
 #include "sinter/frontend/graph/literals.h"
 #include "sinter/frontend/graph/number_bounds.h"
 #include "sinter/ir/dialect/precision_attr.h"
+#include "sinter/runtime/plan/buckets.h"
 
 namespace sinter {
 
@@ -53,8 +54,10 @@ class FunctionBuild {
   bool is_finished_ = false;
 };
 
+}  // namespace
+
 void BuildFunction(GraphState& graph, std::string_view name, Mode mode,
-                   const std::function<void(Builder&)>& body, Where where) {
+                   const std::function<void(Builder&)>& body, Where where, const Shape& bucket) {
   const std::string key(name), what = absl::StrCat("Function \"", key, "\"");
   if (graph.current) {
     graph.Error(where, what,
@@ -62,6 +65,10 @@ void BuildFunction(GraphState& graph, std::string_view name, Mode mode,
     return;
   }
   if (!graph.CheckName("Function", name, where)) return;
+  if (bucket.empty() && ParseBucketName(name)) {
+    graph.Error(where, what, "has the name of a bucket, which Graph::Buckets makes; choose another name");
+    return;
+  }
   if (graph.functions.contains(key)) {
     graph.Error(where, what, "exists already; choose another name");
     return;
@@ -73,12 +80,11 @@ void BuildFunction(GraphState& graph, std::string_view name, Mode mode,
     return;
   }
   FunctionBuild build(graph, key, mode, where);
+  if (!bucket.empty()) build.function()->SetBucket(ParseBucketName(name)->group, bucket);
   Builder builder(build.function());
   body(builder);
   build.Finish();
 }
-
-}  // namespace
 
 std::string TypeString(DType dtype, const Shape& shape) {
   return absl::StrCat(View(DTypeName(dtype)), "[", absl::StrJoin(shape, ","), "]");
@@ -170,6 +176,8 @@ Tensor Builder::Input(std::string_view name, DType dtype, const Shape& shape, Wh
   Call call(absl::StrCat("Input \"", View(name), "\""), where, function());
   if (!call.ok() || !call.graph().CheckName("Input", name, where)) return {};
   if (call.function().HasInput(std::string(name))) return call.Fail("exists already; choose another name");
+  if (ParseBucketLengthName(name))
+    return call.Fail("has the name of what Builder::Length makes; choose another");
   if (!call.CheckShape(dtype, shape)) return {};
   if (call.function().IsInBody())
     return call.Fail("is in the body of a loop; make the input before the loop");

@@ -117,6 +117,27 @@ class Graph {
   void Function(std::string_view name, Mode mode, const std::function<void(Builder&)>& body,
                 Where where = Where::current());
 
+  // Builds a function for each of several sizes, and one name that runs them: Session::Run takes the smallest
+  // that the arguments fit in, pads the arguments by zeros, and cuts the outputs back. Bucket {8, 128} is the
+  // function "classify@8x128", with 8 along axis 0 and 128 along axis 1. A dimension of an input or output
+  // belongs to the axis whose size it has in every bucket. Padding is computed like the rest; mask it by
+  // Builder::Valid where elements of an axis are added or compared.
+  //
+  //   graph.Buckets("classify", sn::Mode::kEval, {{1, 128}, {8, 128}, {8, 512}},
+  //                 [&](sn::Builder& b, const sn::Shape& sizes) {
+  //     sn::Tensor ids = b.Input("ids", sn::I32, sizes);
+  //     b.Output("logits", model(ids, b.Valid(1)));                  // f32[sizes[0], 10]
+  //   });
+  //   session.Run("classify", {{"ids", five_by_ninety}});            // Runs 8x128; "logits" is f32[5,10].
+  //
+  // Errors: fewer than two sizes; equal sizes; two axes that never differ; inputs or outputs that differ in
+  // more than axes; an axis that no input has. A body that throws undoes all buckets.
+  void Buckets(std::string_view name, Mode mode, const std::vector<Shape>& sizes,
+               const std::function<void(Builder&, const Shape&)>& body, Where where = Where::current());
+  // The same with one axis.
+  void Buckets(std::string_view name, Mode mode, const std::vector<int64_t>& sizes,
+               const std::function<void(Builder&, int64_t)>& body, Where where = Where::current());
+
   // Makes a variable, or returns the existing one of this name, dtype and shape, whoever made it. It is an
   // error if the dtype, the shape or the requested device differs from the existing one. Reserved prefixes:
   // "log/" and "log_count/" (logs), "metric/" (metrics), "index_check/" (index checks), "random/" (random
@@ -184,6 +205,11 @@ class Builder {
   Tensor RandomBernoulli(const Shape& shape, double probability, Where where = Where::current());
   // The numbers 0 to n-1 in random order, as i32[n] or i64[n].
   Tensor RandomPermutation(DType dtype, int64_t n, Where where = Where::current());
+
+  // In the body of Graph::Buckets: the size of an axis that the run was given, i32[], and a mask of that many
+  // leading elements, i1[size of the axis], which is false where padding is.
+  Tensor Length(size_t axis = 0, Where where = Where::current());
+  Tensor Valid(size_t axis = 0, Where where = Where::current());
 
   Mode mode() const;
   // Null after the graph has been destroyed.

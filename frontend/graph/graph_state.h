@@ -26,6 +26,7 @@
 #include "sinter/frontend/graph/graph.h"
 #include "sinter/frontend/graph/variable_owner.h"
 #include "sinter/ir/dialect/ops.h"
+#include "sinter/runtime/plan/plan.h"
 
 namespace sinter {
 
@@ -164,6 +165,20 @@ class FunctionBuilder {
   };
   Random NextRandom(Where where);
   bool HasInput(const std::string& name) const { return inputs_.contains(name); }
+  // The sizes of the bucket that the function is; empty if it is none.
+  const Shape& bucket() const { return bucket_; }
+  // The name that a run gives: that of Graph::Buckets if the function is a bucket, else its own.
+  const std::string& group() const { return group_; }
+  void SetBucket(std::string group, Shape sizes) {
+    group_ = std::move(group);
+    bucket_ = std::move(sizes);
+  }
+  // The input of this name; null if there is none.
+  mlir::Value InputOf(const std::string& name) const {
+    return HasInput(name) ? inputs_.at(name) : mlir::Value();
+  }
+  // The names and types of the inputs and outputs.
+  FunctionInfo Signature() const;
   bool HasOutput(const std::string& name) const { return outputs_.contains(name); }
   mlir::Value AddInput(const std::string& name, mlir::RankedTensorType type, mlir::Location loc);
   void AddOutput(const std::string& name, mlir::Value value);
@@ -253,8 +268,14 @@ class FunctionBuilder {
   bool uses_random_ = false;
   std::vector<OpenBody> bodies_;  // The innermost last.
   Substitute substitute_;
+  Shape bucket_;
+  std::string group_ = name_;
   std::shared_ptr<FunctionBuilder*> cell_ = std::make_shared<FunctionBuilder*>(this);
 };
+
+// Builds a function, as Graph::Function does. `bucket` has its sizes if it is a bucket.
+void BuildFunction(GraphState& graph, std::string_view name, Mode mode,
+                   const std::function<void(Builder&)>& body, Where where, const Shape& bucket = {});
 
 // A builder call: its operands, its location and its outcome.
 class Call {

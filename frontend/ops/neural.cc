@@ -81,6 +81,13 @@ BatchNormResult BatchNormTraining(const Tensor& x, const Tensor& scale, const Te
   if (!IsFloat(x.dtype())) return {call.Fail(kFloats), {}, {}};
   if (std::string wrong = WrongEpsilon(epsilon); !wrong.empty()) return {call.Fail(wrong), {}, {}};
   if (!CheckVectors(call, x, {scale, offset}, x.dim(*d))) return {};
+  if (!call.function().bucket().empty()) {
+    return {
+        call.Fail("would count a bucket's padding in its statistics; train with Graph::Function, or with a "
+                  "norm of each row"),
+        {},
+        {}};
+  }
   auto channels = call.type(x.dtype(), {x.dim(*d)});
   auto op = call.b().builder().create<ir::BatchNormTrainingOp>(
       call.loc(), call.value(0).getType(), channels, channels, call.value(0), call.value(1), call.value(2),

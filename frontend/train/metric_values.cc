@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "sinter/frontend/train/number_text.h"
 #include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/buckets.h"
 
 namespace sinter {
 namespace {
@@ -79,7 +80,7 @@ struct Found {
 };
 
 absl::StatusOr<std::vector<Found>> MetricsOf(const Session& session, std::string_view function) {
-  SINTER_RETURN_IF_ERROR(session.plan().Function(function).status());
+  SINTER_RETURN_IF_ERROR(FunctionOrBucket(session.plan(), function).status());
   const std::string prefix = absl::StrCat(std::string(kMetricPrefix), std::string(function), "/");
   std::vector<Found> found;
   for (const VariableInfo& variable : session.variables()) {

@@ -232,7 +232,8 @@ void Metric(Builder& b, std::string_view name, const metrics::Measure& measure, 
   Call call(absl::StrCat("Metric \"", text, "\""), where, b.function(), {measure.table()});
   if (!call.ok()) return;
   GraphState& graph = call.graph();
-  const std::string prefix = absl::StrCat(std::string(kMetricPrefix), call.function().name(), "/", text, "/");
+  const std::string prefix =
+      absl::StrCat(std::string(kMetricPrefix), call.function().group(), "/", text, "/");
   const auto same = std::ranges::find_if(
       graph.variables, [&](const Variable& variable) { return variable.name().starts_with(prefix); });
   if (text.empty()) {
@@ -243,7 +244,11 @@ void Metric(Builder& b, std::string_view name, const metrics::Measure& measure, 
     call.Fail("has a '/', a space or a line break in its name");
     return;
   }
-  if (same != graph.variables.end()) {
+  // All buckets of a group add to one variable.
+  const bool is_of_group = same != graph.variables.end() && !call.function().bucket().empty() &&
+                           same->name() == prefix + measure.kind() &&
+                           call.function().ValuesOf(same->name()).empty();
+  if (same != graph.variables.end() && !is_of_group) {
     call.Fail(
         absl::StrCat("is in function \"", call.function().name(), "\" already; give this one another name"));
     return;

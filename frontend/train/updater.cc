@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/buckets.h"
 
 namespace sinter::train {
 
@@ -27,7 +28,7 @@ Updater::Updater(BatchStream& stream, Step step, UpdaterOptions options)
 
 absl::Status Updater::Start(Session& session) {
   for (const std::string& function : options_.functions)
-    SINTER_RETURN_IF_ERROR(session.plan().Function(function).status());
+    SINTER_RETURN_IF_ERROR(FunctionOrBucket(session.plan(), function).status());
   if (step_) {
     if (options_.inputs.empty()) return absl::OkStatus();
     return absl::InvalidArgumentError(
@@ -35,7 +36,7 @@ absl::Status Updater::Start(Session& session) {
   }
   if (function_.empty()) return absl::InvalidArgumentError("an Updater has an empty function");
   names_ = stream_->names();
-  SINTER_ASSIGN_OR_RETURN(const FunctionInfo info, session.plan().Function(function_));
+  SINTER_ASSIGN_OR_RETURN(const FunctionInfo info, FunctionOrBucket(session.plan(), function_));
   const auto has = [&](const std::string& name) {
     return std::ranges::find(info.inputs, name, &TensorInfo::name) != info.inputs.end();
   };

@@ -11,10 +11,12 @@
 #include "sinter/runtime/execute/loaded_function.h"
 #include "sinter/runtime/host/number.h"
 #include "sinter/runtime/host/status.h"
+#include "sinter/runtime/session/bucket_runner.h"
 #include "sinter/runtime/session/session_state.h"
 
 namespace sinter {
 
+using internal_session::BucketRunner;
 using internal_session::InputValue;
 using internal_session::LoadedFunction;
 using internal_session::SessionState;
@@ -36,11 +38,14 @@ const HostTensor& OrAbort(const absl::StatusOr<const HostTensor*>& tensor) {
 
 size_t Outputs::size() const { return function_->info().outputs.size(); }
 std::string_view Outputs::name(size_t i) const { return function_->info().outputs[i].name; }
-const HostTensor& Outputs::tensor(size_t i) const { return OrAbort(function_->outputs().Get(i)); }
+absl::StatusOr<const HostTensor*> Outputs::At(size_t i) const {
+  return bucket_ != nullptr ? bucket_->Get(i) : function_->outputs().Get(i);
+}
+const HostTensor& Outputs::tensor(size_t i) const { return OrAbort(At(i)); }
 
 absl::StatusOr<const HostTensor*> Outputs::Get(std::string_view name) const {
   for (size_t i = 0; i < size(); ++i) {
-    if (this->name(i) == name) return function_->outputs().Get(i);
+    if (this->name(i) == name) return At(i);
   }
   std::vector<std::string> names;
   for (const TensorInfo& output : function_->info().outputs) names.push_back(output.name);
@@ -111,36 +116,27 @@ absl::StatusOr<Outputs> Session::Run(std::string_view function, std::initializer
 absl::StatusOr<Outputs> Session::Run(std::string_view function, std::span<const Argument> arguments,
                                      Profile* profile) {
   SINTER_ASSIGN_OR_RETURN(const SessionUse::Scope use, state_->buffers().use.Begin());
+  absl::StatusOr<BucketRunner*> buckets = state_->FindBuckets(function);
+  if (!buckets.ok()) return state_->buffers().GiveUp(buckets.status());
+  if (*buckets != nullptr) {
+    absl::StatusOr<BucketRunner::Fitted> fitted = (*buckets)->Fit(arguments);
+    if (!fitted.ok()) return state_->buffers().GiveUp(fitted.status());
+    SINTER_ASSIGN_OR_RETURN(SessionState::Entry * entry, state_->Find(fitted->function->info().name));
+    SINTER_RETURN_IF_ERROR(state_->Run(*entry, fitted->arguments, profile));
+    return Outputs(entry->function.get(), fitted->outputs);
+  }
   const absl::StatusOr<SessionState::Entry*> found = state_->Find(function);
   if (!found.ok()) return state_->buffers().GiveUp(found.status());
-  SessionState::Entry* const entry = *found;
-  BoundFunction& bound = entry->bound;
-  std::fill(bound.inputs_.begin(), bound.inputs_.end(), InputValue());
-  std::vector<std::string> problems;
-  for (const Argument& argument : arguments) {
-    const int index = entry->function->FindInput(argument.name());
-    if (index >= 0 && bound.inputs_[static_cast<size_t>(index)].is_set) {
-      problems.push_back(absl::StrCat("input \"", std::string(argument.name()), "\" is given twice"));
-    } else if (absl::Status status = bound.Set(argument); !status.ok()) {
-      problems.emplace_back(status.message());
-      // The name was given, so do not report it as missing too.
-      if (index >= 0) bound.inputs_[static_cast<size_t>(index)].is_set = true;
-    }
-  }
-  if (problems.empty()) {
-    SINTER_RETURN_IF_ERROR(entry->function->Run(bound.inputs_, profile));
-    return bound.outputs();
-  }
-  for (size_t i = 0; i < bound.inputs_.size(); ++i) {
-    const TensorInfo& input = bound.inputs()[i];
-    if (bound.inputs_[i].is_set) continue;
-    problems.push_back(absl::StrCat("input \"", input.name, "\", ", input.TypeString(), ", is missing"));
-  }
-  return state_->buffers().GiveUp(absl::InvalidArgumentError(
-      absl::StrCat("cannot run \"", std::string(function), "\": ", absl::StrJoin(problems, "; "))));
+  SINTER_RETURN_IF_ERROR(state_->Run(**found, arguments, profile));
+  return Outputs((*found)->function.get());
 }
 
 absl::StatusOr<BoundFunction> Session::Bind(std::string_view function) {
+  SINTER_ASSIGN_OR_RETURN(BucketRunner* const buckets, state_->FindBuckets(function));
+  if (buckets != nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat("\"", std::string(function), "\" has the buckets ",
+                                                   buckets->group().Names(), ": bind one of them"));
+  }
   SINTER_ASSIGN_OR_RETURN(SessionState::Entry * entry, state_->Find(function));
   return BoundFunction(entry->function.get());
 }

@@ -92,6 +92,7 @@
 namespace sinter {
 
 namespace internal_session {
+class BucketOutputs;
 class LoadedFunction;
 struct InputValue;
 class SessionState;
@@ -170,9 +171,14 @@ class Outputs {
 
  private:
   friend class BoundFunction;
-  explicit Outputs(internal_session::LoadedFunction* function) : function_(function) {}
+  friend class Session;
+  explicit Outputs(internal_session::LoadedFunction* function,
+                   internal_session::BucketOutputs* bucket = nullptr)
+      : function_(function), bucket_(bucket) {}
+  absl::StatusOr<const HostTensor*> At(size_t i) const;
 
   internal_session::LoadedFunction* function_;
+  internal_session::BucketOutputs* bucket_;  // Null unless the run chose among buckets.
 };
 
 // A function that keeps its inputs from run to run. Cheap to make; must not outlive the session.
@@ -235,12 +241,17 @@ class Session {
   // arguments (missing, unknown and repeated names, wrong types and shapes) and what was expected; variables
   // are then untouched. FailedPrecondition if another thread uses the session, if variables are in doubt, or
   // if the function would write shared variables.
+  // For the name of Graph::Buckets, runs the smallest bucket that the arguments fit in: pads them by zeros,
+  // and cuts the outputs back to the sizes that were given. Such a run may allocate a few small lists.
+  // InvalidArgument if no bucket has room. Unimplemented among several processes: run a bucket by its own
+  // name, such as "classify@8x128", with arguments of its sizes.
   absl::StatusOr<Outputs> Run(std::string_view function, std::span<const Argument> arguments,
                               Profile* profile = nullptr);
   absl::StatusOr<Outputs> Run(std::string_view function, std::initializer_list<Argument> arguments,
                               Profile* profile = nullptr);
 
-  // Returns a function to run many times. The session may be moved afterwards.
+  // Returns a function to run many times. The session may be moved afterwards. InvalidArgument for the name
+  // of Graph::Buckets lists the buckets, which are functions.
   absl::StatusOr<BoundFunction> Bind(std::string_view function);
 
   std::span<const VariableInfo> variables() const;

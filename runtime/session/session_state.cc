@@ -1,10 +1,12 @@
 #include "sinter/runtime/session/session_state.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "runtime/plan_generated.h"
 #include "sinter/runtime/host/printable_text.h"
 #include "sinter/runtime/host/status.h"
@@ -142,6 +144,9 @@ absl::Status SessionState::LoadFunctions() {
   for (size_t i = 0; table.functions() != nullptr && i < table.functions()->size(); ++i) {
     SINTER_ASSIGN_OR_RETURN(std::unique_ptr<LoadedFunction> function,
                             LoadedFunction::Load(table, *table.functions()->Get(i), &buffers_, *pool_));
+    if (const std::optional<BucketName> name = ParseBucketName(function->info().name)) {
+      buckets_.try_emplace(name->group);
+    }
     BoundFunction bound(function.get());
     functions_.push_back({std::move(function), std::move(bound)});
   }
@@ -176,6 +181,46 @@ absl::StatusOr<SessionState::Entry*> SessionState::Find(std::string_view name) {
     if (entry.function->info().name == name) return &entry;
   }
   return plan_.Function(name).status();
+}
+
+absl::StatusOr<BucketRunner*> SessionState::FindBuckets(std::string_view name) {
+  const auto found = buckets_.find(name);
+  if (found == buckets_.end()) return nullptr;
+  if (!buffers_.local.is_alone) {
+    return absl::UnimplementedError(
+        absl::StrCat("\"", found->first, "\" has buckets, among which only a single process can choose: run ",
+                     "one by its own name, with arguments of its sizes"));
+  }
+  if (found->second == nullptr) {
+    std::vector<LoadedFunction*> functions;
+    for (const Entry& entry : functions_) functions.push_back(entry.function.get());
+    SINTER_ASSIGN_OR_RETURN(found->second, BucketRunner::Create(found->first, functions));
+  }
+  return found->second.get();
+}
+
+absl::Status SessionState::Run(Entry& entry, std::span<const Argument> arguments, Profile* profile) {
+  BoundFunction& bound = entry.bound;
+  std::fill(bound.inputs_.begin(), bound.inputs_.end(), InputValue());
+  std::vector<std::string> problems;
+  for (const Argument& argument : arguments) {
+    const int index = entry.function->FindInput(argument.name());
+    if (index >= 0 && bound.inputs_[static_cast<size_t>(index)].is_set) {
+      problems.push_back(absl::StrCat("input \"", std::string(argument.name()), "\" is given twice"));
+    } else if (absl::Status status = bound.Set(argument); !status.ok()) {
+      problems.emplace_back(status.message());
+      // The name was given, so do not report it as missing too.
+      if (index >= 0) bound.inputs_[static_cast<size_t>(index)].is_set = true;
+    }
+  }
+  if (problems.empty()) return entry.function->Run(bound.inputs_, profile);
+  for (size_t i = 0; i < bound.inputs_.size(); ++i) {
+    const TensorInfo& input = bound.inputs()[i];
+    if (bound.inputs_[i].is_set) continue;
+    problems.push_back(absl::StrCat("input \"", input.name, "\", ", input.TypeString(), ", is missing"));
+  }
+  return buffers_.GiveUp(absl::InvalidArgumentError(
+      absl::StrCat("cannot run \"", entry.function->info().name, "\": ", absl::StrJoin(problems, "; "))));
 }
 
 }  // namespace sinter::internal_session

@@ -8,7 +8,11 @@
 #ifndef SINTER_RUNTIME_SESSION_SESSION_STATE_H_
 #define SINTER_RUNTIME_SESSION_SESSION_STATE_H_
 
+#include <functional>
+#include <map>
 #include <memory>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +26,7 @@
 #include "sinter/runtime/host/load_times.h"
 #include "sinter/runtime/host/thread_pool.h"
 #include "sinter/runtime/plan/plan.h"
+#include "sinter/runtime/session/bucket_runner.h"
 #include "sinter/runtime/session/session.h"
 #include "sinter/runtime/session/session_devices.h"
 #include "sinter/runtime/session/session_variables.h"
@@ -54,6 +59,11 @@ class SessionState {
   absl::Status CheckNotShared() const;
   // NotFound lists the existing functions.
   absl::StatusOr<Entry*> Find(std::string_view function);
+  // Returns null if no buckets have this name. InvalidArgument if their functions are no buckets of each
+  // other. Unimplemented among several processes.
+  absl::StatusOr<BucketRunner*> FindBuckets(std::string_view name);
+  // Errors as Session::Run.
+  absl::Status Run(Entry& entry, std::span<const Argument> arguments, Profile* profile);
 
   const Plan& plan() const { return plan_; }
   const fb::Plan& program() const { return program_.table(); }
@@ -85,6 +95,8 @@ class SessionState {
   std::unique_ptr<SessionDevices> devices_;
   std::unique_ptr<SessionVariables> variables_;
   std::vector<Entry> functions_;
+  // Keyed by the name of the buckets; null until they are looked for.
+  std::map<std::string, std::unique_ptr<BucketRunner>, std::less<>> buckets_;
 };
 
 }  // namespace sinter::internal_session

@@ -283,6 +283,25 @@ TEST(MetricsTest, TheValueOfAMeanTrains) {
   EXPECT_EQ(seen.numbers.at("loss"), 0.25);
 }
 
+// Batches of 2, 3 and 4 rows, of which the second is padded.
+TEST(MetricsTest, BucketsAddToOneMetric) {
+  Graph graph("buckets");
+  graph.Buckets("test", Mode::kEval, {2, 4}, [](Builder& b, int64_t rows) {
+    Metric(b, "mean", metrics::Mean(b.Input("x", F32, {rows}) + 1.0, Cast(b.Valid(), F32)));
+  });
+  Session session = MustStart(graph);
+  double sum = 0;
+  for (const int64_t rows : {2, 3, 4}) {
+    std::vector<float> values(static_cast<size_t>(rows));
+    std::iota(values.begin(), values.end(), static_cast<float>(10 * rows));
+    sum = std::accumulate(values.begin(), values.end(), sum + static_cast<double>(rows));
+    const HostTensor x = *HostTensor::FromVector<float>({rows}, values);
+    ASSERT_OK(session.Run("test", {{"x", x}}));
+  }
+  ASSERT_OK_AND_ASSIGN(const MetricValues seen, ReadMetrics(session, "test"));
+  EXPECT_EQ(seen.numbers.at("mean"), sum / 9);
+}
+
 TEST(MetricsTest, ErrorsOfReadingNameTheFix) {
   Graph graph("plain");
   graph.Function("f", Mode::kEval, [](Builder& b) { b.Output("y", b.Input("x", F32, {1}) + 1.0); });
@@ -298,6 +317,15 @@ TEST_P(MetricErrorTest, NamesLineMistakeAndFix) { ExpectSays(GetParam(), "metric
 std::vector<ErrorCase> Mistakes() {
   const auto labels = [](Builder& b) { return X(b, {2}, I32); };
   return {
+      {"TwiceInABucket",
+       [](Graph& g) {
+         g.Buckets("f", Mode::kEval, {1, 2}, [](Builder& b, int64_t n) {
+           const Tensor x = b.Input("x", F32, {n});
+           Metric(b, "m", x);
+           if (n == 2) Metric(b, "m", x);
+         });
+       },
+       {"Metric \"m\"", "is in function \"f@2\" already"}},
       In("LogitsType", [=](Builder& b) { metrics::Accuracy(X(b, {2, 3}, I32), labels(b)); },
          {"metrics::Accuracy(i32[2,3], i32[2]) takes logits of floats"}),
       In("LabelsType", [](Builder& b) { metrics::TopKAccuracy(X(b), X(b, {2}), 1); },

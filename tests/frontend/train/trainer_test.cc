@@ -56,6 +56,44 @@ TEST_F(TrainerTest, EqualsALoopByHand) {
   EXPECT_EQ(training_.Variables(), by_hand.Variables());
 }
 
+NamedBatches UnevenStream() {
+  std::vector<HostTensor> tensors;
+  tensors.push_back(RandomFloats({23, 5}, 5));
+  const BatchOptions options{.batch_size = 4, .seed = 2, .last = LastBatch::kKeep};
+  return *NamedBatches::Create(*BatchIterator::Create(std::move(tensors), options), {"x"});
+}
+
+// The last batch of an epoch has 3 rows, which the bucket of 4 pads; all buckets share variables and metrics.
+TEST_F(TrainerTest, TrainsBuckets) {
+  Graph graph("buckets");
+  graph.Buckets("train", Mode::kTrain, {2, 4}, [](Builder& b, int64_t rows) {
+    const Variable w = b.MakeVariable("w", F32, {5}, {.init = {.a = 1}});
+    const Tensor x = b.Input("x", F32, {rows, 5});
+    const metrics::Mean loss(Square(Sum(x * b.Read(w), {1})), Cast(b.Valid(), F32));
+    Metric(b, "loss", loss);
+    optim::Sgd{.learning_rate = b.Scalar("lr")}.Minimize(loss.value());
+  });
+  Session session = MustStart(graph);
+  NamedBatches stream = UnevenStream();
+  Trainer trainer(session, Updater(stream, "train", {.inputs = {{"lr", 0.02}}}), Until(Epochs(2)));
+  ASSERT_OK(trainer.Run());
+  EXPECT_EQ(trainer.progress().iteration, 12);
+  NamedBatches again = UnevenStream();
+  std::vector<double> w(5, 1);
+  for (int update = 0; update < 12; ++update) {
+    const Batch batch = *again.Next();
+    const auto x = *batch.tensors[0].Span<float>();
+    std::vector<double> gradient(5);
+    for (int64_t row = 0; row < batch.rows; ++row) {
+      const double y = std::inner_product(w.begin(), w.end(), x.begin() + row * 5, 0.0);
+      for (int64_t i = 0; i < 5; ++i) gradient[i] += 2 * y * x[row * 5 + i] / static_cast<double>(batch.rows);
+    }
+    for (int64_t i = 0; i < 5; ++i) w[i] -= 0.02 * gradient[i];
+  }
+  const HostTensor trained = *session.ReadVariable("w");
+  for (int64_t i = 0; i < 5; ++i) EXPECT_NEAR((*trained.Span<float>())[i], w[i], 1e-5);
+}
+
 TEST_F(TrainerTest, RunsByPriorityAndRenames) {
   std::vector<std::string> order;
   const auto note = [&](const std::string& name) {
