@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compares the models of examples/zoo with the same models in PyTorch: losses, gradients, times.
 
-usage: judge_zoo.py FOLDER [--steps 20] [--large] [--seed 3] [--time] [--rounds 3] [--seconds 1.5] [--no-compile]
-                    [--realtime] [MODEL ...]
+usage: judge_zoo.py FOLDER [--device cpu|gpu] [--steps 20] [--large] [--seed 3] [--time] [--rounds 3] [--seconds 1.5]
+                    [--no-compile] [--realtime] [MODEL ...]
 
 FOLDER has the programs zoo_vae, zoo_llama, ... (build/release/examples). Each writes its initial weights, the inputs
 of each call, its losses and its first gradients (--dump). The model of zoo_models.py trains from these weights on
@@ -15,6 +15,9 @@ and its gradients; the optimizers are fused). The three alternate for --rounds r
 programs on the machine disturb all of them. --realtime gives all three real-time priority while they are measured, for
 a busy machine; it needs root. A step is a call of each of a program's functions. `ratio` is the
 program's time divided by the better of PyTorch's.
+
+With --device gpu both run on the first GPU, all in f32 without TF32. A step then ends when the GPU is idle.
+torch.compile records CUDA graphs (mode reduce-overhead) where that works, else not, which a line says.
 
 Exit status: 0, or 1 if a model disagrees or failed.
 """
@@ -59,7 +62,7 @@ def read_safetensors(path):
 
 def run_program(program, arguments, *options):
     """Runs a program; returns what it printed."""
-    command = [str(program), "--device", "cpu", "--seed", str(arguments.seed), *options]
+    command = [str(program), "--device", arguments.device, "--seed", str(arguments.seed), *options]
     command += ["--large"] if arguments.large else []
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode != 0:
@@ -83,9 +86,9 @@ class Dump:
 
 class Trainer:
     """A training function of a model with its optimizer."""
-    def __init__(self, model, function, compiled):
+    def __init__(self, model, function, mode=None):
         self.function = function
-        self.loss = torch.compile(function.loss) if compiled else function.loss
+        self.loss = torch.compile(function.loss, mode=mode) if mode else function.loss
         self.parameters = list((function.parameters or model).parameters())
         self.optimizer = function.optimizer(self.parameters)
         self.schedule = (torch.optim.lr_scheduler.LambdaLR(self.optimizer, function.schedule)
@@ -93,6 +96,7 @@ class Trainer:
 
     def step(self, inputs, watch=None):
         """Makes one step; returns the loss as a tensor. `watch` is called when the gradients are there."""
+        torch.compiler.cudagraph_mark_step_begin()
         loss = self.loss(**inputs)
         loss, state = loss if isinstance(loss, tuple) else (loss, None)
         self.optimizer.zero_grad(set_to_none=True)
@@ -114,15 +118,15 @@ def apart(a, b):
     return float(np.linalg.norm(a.astype(np.float64) - b.astype(np.float64)))
 
 
-def make_trainers(name, dump, compiled=False, noise=0):
+def make_trainers(name, dump, mode=None, noise=0):
     """Returns the model with the dump's weights, each times 1 + NOISE * a normal number of seed `noise`, and the
-    trainers of its functions."""
+    trainers of its functions, compiled in this mode unless it is None."""
     model, weights = MODELS[name](dump.run["large"]), dump.weights
     if noise:
         normal = np.random.default_rng(noise).standard_normal
         weights = {n: w * (1 + NOISE * normal(w.shape)).astype(w.dtype) for n, w in weights.items()}
     load(model, weights)
-    return model, {n: Trainer(model, f, compiled) for n, f in model.functions().items()}
+    return model, {n: Trainer(model, f, mode) for n, f in model.functions().items()}
 
 
 @dataclasses.dataclass
@@ -143,7 +147,7 @@ def of_torch(name, dump, noise=0):
     tensors, results, seen = named_tensors(model), Results([], {}, {}), set()
 
     def in_sinter(tensor, transposed):
-        return (tensor.t() if transposed else tensor).detach().numpy().copy()
+        return (tensor.t() if transposed else tensor).detach().cpu().numpy().copy()
 
     def watch(function):
         for full in dump.gradients:
@@ -202,6 +206,33 @@ def set_realtime(is_realtime):
         os.sched_setscheduler(int(thread), policy, os.sched_param(priority))
 
 
+def synchronize():
+    """Waits for the GPU, if there is one in use."""
+    if torch.get_default_device().type == "cuda":
+        torch.cuda.synchronize()
+
+
+def warm_up(trainers, inputs):
+    for _ in range(3):
+        for function, trainer in trainers.items():
+            trainer.step(inputs[function])
+    synchronize()
+
+
+def compiled_trainers(name, dump, inputs, modes):
+    """Returns trainers that have run, compiled in the first of the modes that works."""
+    for mode in modes:
+        torch._dynamo.reset()
+        trainers = make_trainers(name, dump, mode)[1]
+        try:
+            warm_up(trainers, inputs)
+            return trainers
+        except RuntimeError as error:
+            if mode == modes[-1]:
+                raise
+            print(f"{name}: not in mode {mode}: {str(error).splitlines()[0][:200]}", file=sys.stderr)
+
+
 def torch_ms(trainers, inputs, seconds):
     """Returns the least time of a step: the sum over the functions."""
     total = 0.0
@@ -210,6 +241,7 @@ def torch_ms(trainers, inputs, seconds):
         while len(times) < 10 or time.perf_counter() - start < seconds:
             begin = time.perf_counter()
             trainer.step(inputs[function])
+            synchronize()
             times.append((time.perf_counter() - begin) * 1e3)
         total += min(times)
     return total
@@ -219,13 +251,10 @@ def measure(name, dump, program, arguments):
     """Returns the least times of a step in ms: of the program, of PyTorch, and compiled, or None."""
     inputs = {function: dump.arguments(call) for call, (function, _) in enumerate(dump.run["calls"])}
     peers = {"eager": make_trainers(name, dump)[1]}
+    warm_up(peers["eager"], inputs)
     if not arguments.no_compile:
-        torch._dynamo.reset()
-        peers["compile"] = make_trainers(name, dump, compiled=True)[1]
-    for trainers in peers.values():
-        for _ in range(3):
-            for function, trainer in trainers.items():
-                trainer.step(inputs[function])
+        modes = ["default"] if arguments.device == "cpu" else ["reduce-overhead", "default"]
+        peers["compile"] = compiled_trainers(name, dump, inputs, modes)
     least = {"sinter": math.inf, "eager": math.inf, "compile": math.inf}
     for _ in range(arguments.rounds):
         set_realtime(arguments.realtime)
@@ -265,6 +294,7 @@ def judge(name, arguments):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--device", choices=["cpu", "gpu"], default="cpu")
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--seed", type=int, default=3)
     parser.add_argument("--large", action="store_true")
@@ -280,7 +310,11 @@ def main():
             parser.error(f"unknown model {name}; known: {', '.join(MODELS)}")
     columns = ["model", "parameters", "first, last loss", "loss", "gradient", "state"]
     columns += ["Sinter, ms", "PyTorch eager", "torch.compile", "ratio"] if arguments.time else []
-    print(f"torch {torch.__version__}, {THREADS} threads")
+    where = f"{THREADS} threads"
+    if arguments.device == "gpu":
+        torch.set_default_device("cuda")
+        where = torch.cuda.get_device_name()
+    print(f"torch {torch.__version__}, {where}")
     print(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}", flush=True)
     agreements = []
     for name in arguments.models or MODELS:

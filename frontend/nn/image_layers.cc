@@ -66,6 +66,9 @@ class ConvKindLayer : public Layer {
 
 constexpr char kImages[] = "images of shape [N, C, H, W]";
 constexpr char kSignals[] = "signals of shape [N, C, L]";
+constexpr char kVolumes[] = "volumes of shape [N, C, D, H, W]";
+
+Shape ShapeOf(const std::array<int64_t, 3>& sizes) { return {sizes.begin(), sizes.end()}; }
 
 }  // namespace
 
@@ -135,6 +138,50 @@ ConvTranspose1d::ConvTranspose1d(int64_t out_channels, int64_t kernel, const Sig
                                                                    .groups = options.groups,
                                                                    .math = options.math});
                                  }})) {}
+
+Conv3d::Conv3d(int64_t out_channels, int64_t kernel, const VolumeConvOptions& options)
+    : Conv3d(out_channels, std::array<int64_t, 3>{kernel, kernel, kernel}, options) {}
+Conv3d::Conv3d(int64_t out_channels, std::array<int64_t, 3> kernel, const VolumeConvOptions& options)
+    : Module(std::make_shared<ConvKindLayer>(
+          out_channels, ConvKind{"Conv3d", kVolumes, ShapeOf(kernel), false, options.groups, options.bias,
+                                 options.weight, options.bias_init,
+                                 options.output_padding == std::array<int64_t, 3>{0, 0, 0}
+                                     ? ""
+                                     : "has an output_padding, which is of ConvTranspose3d alone",
+                                 [options](const Tensor& x, const Tensor& weights) {
+                                   return sinter::Conv3d(x, weights,
+                                                         {.strides = options.strides,
+                                                          .padding = options.padding,
+                                                          .dilations = options.dilations,
+                                                          .groups = options.groups,
+                                                          .math = options.math});
+                                 }})) {}
+
+ConvTranspose3d::ConvTranspose3d(int64_t out_channels, int64_t kernel, const VolumeConvOptions& options)
+    : ConvTranspose3d(out_channels, std::array<int64_t, 3>{kernel, kernel, kernel}, options) {}
+ConvTranspose3d::ConvTranspose3d(int64_t out_channels, std::array<int64_t, 3> kernel,
+                                 const VolumeConvOptions& options)
+    : Module(std::make_shared<ConvKindLayer>(
+          out_channels,
+          ConvKind{"ConvTranspose3d", kVolumes, ShapeOf(kernel), true, options.groups, options.bias,
+                   options.weight, options.bias_init, "", [options](const Tensor& x, const Tensor& weights) {
+                     return sinter::ConvTranspose3d(x, weights,
+                                                    {.strides = options.strides,
+                                                     .padding = options.padding,
+                                                     .output_padding = options.output_padding,
+                                                     .dilations = options.dilations,
+                                                     .groups = options.groups,
+                                                     .math = options.math});
+                   }})) {}
+
+MaxPool3d::MaxPool3d(int64_t window, const Pool3dOptions& options)
+    : Module(Lambda(absl::StrCat("MaxPool3d(", window, ")"), [=](const Tensor& x) {
+        return sinter::MaxPool3d(x, {window, window, window}, options);
+      })) {}
+AvgPool3d::AvgPool3d(int64_t window, const Pool3dOptions& options)
+    : Module(Lambda(absl::StrCat("AvgPool3d(", window, ")"), [=](const Tensor& x) {
+        return sinter::AvgPool3d(x, {window, window, window}, options);
+      })) {}
 
 AdaptiveAvgPool::AdaptiveAvgPool(std::array<int64_t, 2> size)
     : Module(Lambda(absl::StrCat("AdaptiveAvgPool(", size[0], "x", size[1], ")"),

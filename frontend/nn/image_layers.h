@@ -1,4 +1,5 @@
-// More layers of images [N, C, H, W] and signals [N, C, L]. Conv2d and its pools are in layers.h.
+// More layers of images [N, C, H, W], signals [N, C, L] and volumes [N, C, D, H, W]. Conv2d and its pools are
+// in layers.h.
 //
 //   nn::Sequential up{nn::ConvTranspose2d(64, 2, {.strides = {2, 2}}), nn::Relu(), nn::Upsample(2)};
 #ifndef SINTER_FRONTEND_NN_IMAGE_LAYERS_H_
@@ -50,6 +51,31 @@ class ConvTranspose1d : public Module {
   ConvTranspose1d(int64_t out_channels, int64_t kernel, const SignalConvOptions& options = {});
 };
 
+struct VolumeConvOptions {
+  std::array<int64_t, 3> strides = {1, 1, 1};
+  std::array<int64_t, 6> padding = {0, 0, 0, 0, 0, 0};  // Front, back, top, bottom, left, right.
+  std::array<int64_t, 3> output_padding = {0, 0, 0};    // Elements behind a transposed one.
+  std::array<int64_t, 3> dilations = {1, 1, 1};
+  int64_t groups = 1;
+  bool bias = true;
+  Initializer weight = LeCunNormal();
+  Initializer bias_init = Zeros();
+  MathMode math = MathMode::kIeee;
+};
+// Maps volumes [N, in, D, H, W] to [N, out, D', H', W']. Parameters: weight [out, in / groups, kd, kh, kw]
+// and bias [out].
+class Conv3d : public Module {
+ public:
+  Conv3d(int64_t out_channels, int64_t kernel, const VolumeConvOptions& options = {});
+  Conv3d(int64_t out_channels, std::array<int64_t, 3> kernel, const VolumeConvOptions& options = {});
+};
+// The transposed convolution of volumes. Parameters: weight [in, out / groups, kd, kh, kw] and bias [out].
+class ConvTranspose3d : public Module {
+ public:
+  ConvTranspose3d(int64_t out_channels, int64_t kernel, const VolumeConvOptions& options = {});
+  ConvTranspose3d(int64_t out_channels, std::array<int64_t, 3> kernel, const VolumeConvOptions& options = {});
+};
+
 // Pools to images of this size (ops/images.h).
 class AdaptiveAvgPool : public Module {
  public:
@@ -84,6 +110,16 @@ class MaxPool1d : public Module {
 class AvgPool1d : public Module {
  public:
   explicit AvgPool1d(int64_t window, const Pool1dOptions& options = {});
+};
+
+// Pools of volumes. The strides default to the window.
+class MaxPool3d : public Module {
+ public:
+  explicit MaxPool3d(int64_t window, const Pool3dOptions& options = {});
+};
+class AvgPool3d : public Module {
+ public:
+  explicit AvgPool3d(int64_t window, const Pool3dOptions& options = {});
 };
 
 }  // namespace sinter::nn

@@ -1,8 +1,10 @@
-// Convolutions, pools and other functions of images [N, C, H, W] and signals [N, C, L].
+// Convolutions, pools and other functions of images [N, C, H, W], signals [N, C, L] and volumes [N, C, D, H,
+// W].
 //
 //   Tensor y = AvgPool2d(Conv2d(x, weights, {.padding = {1, 1, 1, 1}}), {2, 2});
 //
-// Sizes of two numbers are height and width; padding is top, bottom, left, right. ops.h includes this header.
+// Sizes of two numbers are height and width; padding is top, bottom, left, right. Volumes have a depth in
+// front of both, and its padding comes first. ops.h includes this header.
 #ifndef SINTER_FRONTEND_OPS_IMAGES_H_
 #define SINTER_FRONTEND_OPS_IMAGES_H_
 
@@ -59,6 +61,29 @@ struct ConvTranspose1dOptions {
 Tensor ConvTranspose1d(const Tensor& x, const Tensor& weights, const ConvTranspose1dOptions& options = {},
                        Where where = Where::current());
 
+// The same for volumes: weights are [C_out, C_in / groups, kd, kh, kw], or transposed [C_in, C_out / groups,
+// kd, kh, kw]. Both are convolutions of images whose channels hold the window's depth: a copy of kd times the
+// volume where kd is above 1.
+struct Conv3dOptions {
+  std::array<int64_t, 3> strides = {1, 1, 1};
+  std::array<int64_t, 6> padding = {0, 0, 0, 0, 0, 0};
+  std::array<int64_t, 3> dilations = {1, 1, 1};
+  int64_t groups = 1;
+  MathMode math = MathMode::kIeee;
+};
+Tensor Conv3d(const Tensor& x, const Tensor& weights, const Conv3dOptions& options = {},
+              Where where = Where::current());
+struct ConvTranspose3dOptions {
+  std::array<int64_t, 3> strides = {1, 1, 1};
+  std::array<int64_t, 6> padding = {0, 0, 0, 0, 0, 0};
+  std::array<int64_t, 3> output_padding = {0, 0, 0};
+  std::array<int64_t, 3> dilations = {1, 1, 1};
+  int64_t groups = 1;
+  MathMode math = MathMode::kIeee;
+};
+Tensor ConvTranspose3d(const Tensor& x, const Tensor& weights, const ConvTranspose3dOptions& options = {},
+                       Where where = Where::current());
+
 // The windows of a convolution: Unfold gives [N, C * kh * kw, windows], Fold adds them up to images [N, C,
 // H, W] again.
 struct UnfoldOptions {
@@ -71,11 +96,15 @@ Tensor Unfold(const Tensor& x, std::array<int64_t, 2> window, const UnfoldOption
 Tensor Fold(const Tensor& x, std::array<int64_t, 2> image, std::array<int64_t, 2> window,
             const UnfoldOptions& options = {}, Where where = Where::current());
 
-// Windows that do not fit into the image are dropped. Strides of 0 mean the window's size. The gradient of
+// Windows that do not fit into the padded image are dropped; with ceil_mode, those that begin in the image
+// or in the padding in front of it are kept. Strides of 0 mean the window's size. A mean counts padding as
+// zeros; without count_include_pad it counts pixels alone. What ceil_mode adds never counts. The gradient of
 // MaxPool2d has no gradient of its own: a second derivative through it is an error.
 struct Pool2dOptions {
   std::array<int64_t, 2> strides = {0, 0};
   std::array<int64_t, 4> padding = {0, 0, 0, 0};
+  bool ceil_mode = false;
+  bool count_include_pad = true;  // False: a mean counts pixels alone.
 };
 Tensor MaxPool2d(const Tensor& x, std::array<int64_t, 2> window, const Pool2dOptions& options = {},
                  Where where = Where::current());
@@ -84,10 +113,22 @@ Tensor AvgPool2d(const Tensor& x, std::array<int64_t, 2> window, const Pool2dOpt
 struct Pool1dOptions {
   int64_t stride = 0;
   std::array<int64_t, 2> padding = {0, 0};
+  bool ceil_mode = false;
+  bool count_include_pad = true;
 };
 Tensor MaxPool1d(const Tensor& x, int64_t window, const Pool1dOptions& options = {},
                  Where where = Where::current());
 Tensor AvgPool1d(const Tensor& x, int64_t window, const Pool1dOptions& options = {},
+                 Where where = Where::current());
+struct Pool3dOptions {
+  std::array<int64_t, 3> strides = {0, 0, 0};
+  std::array<int64_t, 6> padding = {0, 0, 0, 0, 0, 0};
+  bool ceil_mode = false;
+  bool count_include_pad = true;
+};
+Tensor MaxPool3d(const Tensor& x, std::array<int64_t, 3> window, const Pool3dOptions& options = {},
+                 Where where = Where::current());
+Tensor AvgPool3d(const Tensor& x, std::array<int64_t, 3> window, const Pool3dOptions& options = {},
                  Where where = Where::current());
 // Pools to images of this size: window i of n in a dimension of H is from floor(i * H / n) to ceil((i + 1) *
 // H / n).

@@ -148,6 +148,11 @@ struct TopKResult {
 };
 TopKResult TopK(const Tensor& x, int64_t k, Where where = Where::current());
 Tensor CumSum(const Tensor& x, int64_t dim, bool reverse = false, Where where = Where::current());
+// Running products and extremes. They read the tensor once for each doubling of the dimension's size, unlike
+// CumSum, which reads it once.
+Tensor CumProd(const Tensor& x, int64_t dim, bool reverse = false, Where where = Where::current());
+Tensor CumMax(const Tensor& x, int64_t dim, bool reverse = false, Where where = Where::current());
+Tensor CumMin(const Tensor& x, int64_t dim, bool reverse = false, Where where = Where::current());
 
 // [..., m, k] times [..., k, n]; leading dimensions broadcast. `math` is the arithmetic of f32 matmuls.
 struct MatMulOptions {

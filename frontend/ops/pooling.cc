@@ -42,9 +42,34 @@ std::optional<std::array<int64_t, 2>> PoolSize(Call& call, const Tensor& x,
   return size;
 }
 
-std::array<int64_t, 2> StridesOr(const std::array<int64_t, 2>& strides,
-                                 const std::array<int64_t, 2>& window) {
-  return strides == std::array<int64_t, 2>{0, 0} ? window : strides;
+// Returns the mean of each window, in which padding counts as zeros.
+Tensor MeanOfWindows(const Tensor& x, const std::array<int64_t, 2>& window, const Pool2dOptions& options,
+                     Where where) {
+  Call call("AvgPool2d", where, {x});
+  if (!call.ok()) return {};
+  auto size = PoolSize(call, x, window, options.strides, options.padding);
+  if (!size) return {};
+  mlir::OpBuilder& builder = call.b().builder();
+  mlir::Value result = builder.create<ir::AvgPool2dOp>(
+      call.loc(), call.type(x.dtype(), {x.dim(0), x.dim(1), (*size)[0], (*size)[1]}), call.value(0),
+      builder.getDenseI64ArrayAttr(window), builder.getDenseI64ArrayAttr(options.strides),
+      builder.getDenseI64ArrayAttr(options.padding),
+      ir::ImageLayoutAttr::get(builder.getContext(), ir::ImageLayout::nchw));
+  return call.Done(result);
+}
+
+// Returns the window's size over the number of elements that count, for each position in one dimension.
+std::vector<double> WeightsAlong(const Tensor& x, int64_t window, const Pool2dOptions& whole,
+                                 const Pool2dOptions& asked, int64_t dim, int64_t positions) {
+  const int64_t size = x.dim(2 + dim), front = asked.padding[2 * dim];
+  const int64_t end = asked.count_include_pad ? size + asked.padding[2 * dim + 1] : size;
+  std::vector<double> weights;
+  for (int64_t i = 0; i < positions; ++i) {
+    const int64_t at = i * whole.strides[dim] - front;
+    const int64_t begin = asked.count_include_pad ? at : std::max<int64_t>(at, 0);
+    weights.push_back(static_cast<double>(window) / static_cast<double>(std::min(at + window, end) - begin));
+  }
+  return weights;
 }
 
 }  // namespace
@@ -52,33 +77,37 @@ std::array<int64_t, 2> StridesOr(const std::array<int64_t, 2>& strides,
 Tensor MaxPool2d(const Tensor& x, std::array<int64_t, 2> window, const Pool2dOptions& options, Where where) {
   Call call("MaxPool2d", where, {x});
   if (!call.ok()) return {};
-  auto strides = StridesOr(options.strides, window);
-  auto size = PoolSize(call, x, window, strides, options.padding);
+  const Pool2dOptions whole = WithWholeWindows(x, window, options);
+  auto size = PoolSize(call, x, window, whole.strides, whole.padding);
   if (!size) return {};
   if (window[0] * window[1] > 256) return call.Fail("has a window of more than 256 elements");
   Shape shape = {x.dim(0), x.dim(1), (*size)[0], (*size)[1]};
   mlir::OpBuilder& builder = call.b().builder();
   auto op = builder.create<ir::MaxPool2dOp>(
       call.loc(), call.type(x.dtype(), shape), call.type(DType::kU8, shape), call.value(0),
-      builder.getDenseI64ArrayAttr(window), builder.getDenseI64ArrayAttr(strides),
-      builder.getDenseI64ArrayAttr(options.padding),
+      builder.getDenseI64ArrayAttr(window), builder.getDenseI64ArrayAttr(whole.strides),
+      builder.getDenseI64ArrayAttr(whole.padding),
       ir::ImageLayoutAttr::get(builder.getContext(), ir::ImageLayout::nchw));
   return call.Done(op.getResult());
 }
 
 Tensor AvgPool2d(const Tensor& x, std::array<int64_t, 2> window, const Pool2dOptions& options, Where where) {
-  Call call("AvgPool2d", where, {x});
+  const Pool2dOptions whole = WithWholeWindows(x, window, options);
+  const bool is_padded = std::ranges::any_of(whole.padding, [](int64_t padding) { return padding != 0; });
+  const bool all_count = options.count_include_pad ? whole.padding == options.padding : !is_padded;
+  if (all_count) return MeanOfWindows(x, window, whole, where);
+  CompositeCall call("AvgPool2d", where, {x});
   if (!call.ok()) return {};
-  auto strides = StridesOr(options.strides, window);
-  auto size = PoolSize(call, x, window, strides, options.padding);
-  if (!size) return {};
-  mlir::OpBuilder& builder = call.b().builder();
-  mlir::Value result = builder.create<ir::AvgPool2dOp>(
-      call.loc(), call.type(x.dtype(), {x.dim(0), x.dim(1), (*size)[0], (*size)[1]}), call.value(0),
-      builder.getDenseI64ArrayAttr(window), builder.getDenseI64ArrayAttr(strides),
-      builder.getDenseI64ArrayAttr(options.padding),
-      ir::ImageLayoutAttr::get(builder.getContext(), ir::ImageLayout::nchw));
-  return call.Done(result);
+  const Tensor mean = MeanOfWindows(x, window, whole, where);
+  if (!mean.ok()) return {};
+  std::vector<double> weights;
+  const std::vector<double> columns = WeightsAlong(x, window[1], whole, options, 1, mean.dim(3));
+  for (const double row : WeightsAlong(x, window[0], whole, options, 0, mean.dim(2))) {
+    for (const double column : columns) weights.push_back(row * column);
+  }
+  const absl::StatusOr<HostTensor> values = HostTensor::FromVector({mean.dim(2), mean.dim(3)}, weights);
+  if (!values.ok()) return call.Fail(std::string(values.status().message()));
+  return mean * Cast(Builder(x.function()).Constant(*values), x.dtype());
 }
 
 namespace {
@@ -89,7 +118,9 @@ Tensor AsImages(CompositeCall& call, const Tensor& x) {
 }
 Pool2dOptions OfOneRow(const Pool1dOptions& options, int64_t window) {
   return {.strides = {1, options.stride == 0 ? window : options.stride},
-          .padding = {0, 0, options.padding[0], options.padding[1]}};
+          .padding = {0, 0, options.padding[0], options.padding[1]},
+          .ceil_mode = options.ceil_mode,
+          .count_include_pad = options.count_include_pad};
 }
 
 // False, with an error kept, if x has no images or cannot be pooled to this size.

@@ -145,6 +145,43 @@ Tensor CumSum(const Tensor& x, int64_t dim, bool reverse, Where where) {
                        .getResult());
 }
 
+namespace {
+
+// Combines each element with those before it along a dimension, or with reverse with those behind it. After
+// the pass of a shift, an element holds what up to 2 * shift elements give (Hillis and Steele, "Data parallel
+// algorithms", 1986).
+template <typename Combine>
+Tensor Running(const char* name, const Tensor& x, int64_t dim, bool reverse, Where where,
+               const Combine& combine) {
+  CompositeCall call(name, where, {x});
+  if (!call.ok()) return {};
+  if (x.dtype() == DType::kI1) return call.Fail("takes numbers, not i1");
+  const auto d = call.Dim(dim, x.rank());
+  if (!d) return {};
+  Tensor y = x;
+  const int64_t n = x.dim(*d);
+  for (int64_t shift = 1; shift < n; shift *= 2) {
+    const Tensor front = SliceDim(y, *d, 0, n - shift), back = SliceDim(y, *d, shift, n);
+    y = reverse ? Concat({combine(front, back), SliceDim(y, *d, n - shift, n)}, *d)
+                : Concat({SliceDim(y, *d, 0, shift), combine(front, back)}, *d);
+  }
+  return y;
+}
+
+}  // namespace
+
+Tensor CumProd(const Tensor& x, int64_t dim, bool reverse, Where where) {
+  return Running("CumProd", x, dim, reverse, where, [](const Tensor& a, const Tensor& b) { return a * b; });
+}
+Tensor CumMax(const Tensor& x, int64_t dim, bool reverse, Where where) {
+  return Running("CumMax", x, dim, reverse, where,
+                 [](const Tensor& a, const Tensor& b) { return Maximum(a, b); });
+}
+Tensor CumMin(const Tensor& x, int64_t dim, bool reverse, Where where) {
+  return Running("CumMin", x, dim, reverse, where,
+                 [](const Tensor& a, const Tensor& b) { return Minimum(a, b); });
+}
+
 Tensor Var(const Tensor& x, const Shape& dims, VarianceOptions options, Where where) {
   CompositeCall call("Var", where, {x});
   if (!call.ok()) return {};

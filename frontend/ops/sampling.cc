@@ -134,9 +134,8 @@ MaxPool2dPlaces MaxPool2dWithPlaces(const Tensor& x, std::array<int64_t, 2> wind
   if (!call.ok()) return {};
   const Tensor values = MaxPool2d(x, window, options, where);
   if (!values.ok()) return {};
-  const bool is_default = options.strides == std::array<int64_t, 2>{0, 0};
-  return {values,
-          PlacesOf(x, window, is_default ? window : options.strides, options.padding, values.shape())};
+  const Pool2dOptions whole = WithWholeWindows(x, window, options);
+  return {values, PlacesOf(x, window, whole.strides, whole.padding, values.shape())};
 }
 
 Tensor MaxUnpool2d(const Tensor& x, const Tensor& places, std::array<int64_t, 2> size, Where where) {

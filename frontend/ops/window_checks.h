@@ -4,12 +4,15 @@
 #ifndef SINTER_FRONTEND_OPS_WINDOW_CHECKS_H_
 #define SINTER_FRONTEND_OPS_WINDOW_CHECKS_H_
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "sinter/frontend/graph/graph_state.h"
+#include "sinter/frontend/ops/images.h"
 
 namespace sinter {
 
@@ -26,6 +29,26 @@ inline bool CheckWindow(Call& call, std::string_view what, llvm::ArrayRef<int64_
     return false;
   }
   return true;
+}
+
+// Returns the options with strides in place of 0, and with the paddings behind that the windows of ceil_mode
+// need: the last one begins in the image or in the padding in front of it.
+inline Pool2dOptions WithWholeWindows(const Tensor& x, const std::array<int64_t, 2>& window,
+                                      Pool2dOptions options) {
+  if (options.strides == std::array<int64_t, 2>{0, 0}) options.strides = window;
+  for (int64_t i = 0; options.ceil_mode && i < 2; ++i) {
+    const int64_t stride = options.strides[i], front = options.padding[2 * i];
+    const int64_t behind = options.padding[2 * i + 1];
+    const auto is_size = [](int64_t n) { return n >= 0 && n <= kLargestWindow; };
+    if (!is_size(front) || !is_size(behind) || !is_size(stride - 1) || !is_size(window[i])) continue;
+    const int64_t room = x.dim(2 + i) + front + behind - window[i];
+    if (room < 0) continue;
+    int64_t last = (room + stride - 1) / stride * stride;
+    if (last >= x.dim(2 + i) + front) last -= stride;
+    options.padding[2 * i + 1] += std::max<int64_t>(0, last - room);
+  }
+  options.ceil_mode = false;
+  return options;
 }
 
 // Returns "3x4".
