@@ -27,6 +27,7 @@ set(SINTER_PUBLIC_HEADERS
   frontend/ops/ops.h
   frontend/ops/pointwise.h
   frontend/ops/sampling.h
+  frontend/ops/scatter.h
   frontend/ops/special.h
   frontend/random/random.h
   runtime/device/profile.h

@@ -25,7 +25,11 @@ class Function:
 
 
 def optimizer(kind, **options):
-    return lambda parameters: kind(parameters, fused=True, **options)
+    """Returns a maker of the optimizer: fused, unless PyTorch has no fused one on GPUs."""
+    def make(parameters):
+        is_fused = kind is not torch.optim.Adagrad or parameters[0].device.type == "cpu"
+        return kind(parameters, fused=True if is_fused else None, **options)
+    return make
 
 
 class Residual(nn.Sequential):
@@ -310,8 +314,8 @@ class Ppo(nn.Module):
 def rope(x):
     """Turns [N, T, H, D]; the pairs are (i, i + D / 2)."""
     half = x.shape[-1] // 2
-    angles = (torch.arange(x.shape[1], dtype=torch.float32)[:, None]
-              * 10000.0 ** (-torch.arange(half, dtype=torch.float32) / half))[None, :, None]
+    places, pairs = (torch.arange(n, dtype=torch.float32, device=x.device) for n in (x.shape[1], half))
+    angles = (places[:, None] * 10000.0 ** (-pairs / half))[None, :, None]
     a, b = x[..., :half], x[..., half:]
     return torch.cat([a * angles.cos() - b * angles.sin(), b * angles.cos() + a * angles.sin()], -1)
 
@@ -370,7 +374,7 @@ class Experts(nn.Module):
         best = best / best.sum(1, keepdim=True)
         taken = F.one_hot(chosen.t().reshape(-1), self.experts).to(x.dtype)
         place = (taken * (taken.cumsum(0) - 1)).sum(1)
-        seats = (place[:, None] == torch.arange(room)).to(x.dtype)
+        seats = (place[:, None] == torch.arange(room, device=x.device)).to(x.dtype)
         send = torch.einsum("ke,kr->ker", taken, seats).view(2, n, self.experts, room)
         combine = torch.einsum("nk,kner->ner", best, send)
         out = F.gelu(torch.einsum("ner,nd->erd", send.sum(0), words) @ self.up) @ self.down

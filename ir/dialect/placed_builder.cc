@@ -6,9 +6,9 @@
 namespace sinter::ir {
 
 bool FollowsUsers(mlir::Operation* op) {
-  return mlir::isPure(op) && llvm::all_of(op->getOperands(), [](mlir::Value operand) {
-           return operand.getDefiningOp() && !DeviceOf(operand);
-         });
+  return mlir::isPure(op) && op->getNumRegions() == 0 &&
+         llvm::all_of(op->getOperands(),
+                      [](mlir::Value operand) { return operand.getDefiningOp() && !DeviceOf(operand); });
 }
 
 void PlaceNewOp(mlir::Operation* op, DeviceAttr device, ConstantPlaces constants) {

@@ -20,8 +20,8 @@ namespace sinter::ir {
 // device before that pass, and one after it.
 enum class ConstantPlaces { kFollowUsers, kSet };
 
-// Returns true if `op` is computed from constants alone: a pure op all of whose operands are results of ops
-// without device.
+// Returns true if `op` is computed from constants alone: a pure op without a body, all of whose operands are
+// results of ops without device.
 bool FollowsUsers(mlir::Operation* op);
 
 // Puts a new op of a function on `device`, by the rules above. Null: leaves it as it is.

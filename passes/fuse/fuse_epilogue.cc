@@ -126,6 +126,8 @@ class FuseEpiloguePass : public impl::FuseEpilogueBase<FuseEpiloguePass> {
 
   // Replaces `last` by `fused`, whose location names the user's lines of both ops.
   void replace(Operation* op, Operation* last, Operation* fused) {
+    // An op of constants has no device, but what is added to it may have one.
+    ir::SetDevice(fused, ir::DeviceOf(last));
     fused->setLoc(mlir::FusedLoc::get(&getContext(), {op->getLoc(), last->getLoc()}));
     last->getResult(0).replaceAllUsesWith(fused->getResult(0));
     last->erase();

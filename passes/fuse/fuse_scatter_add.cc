@@ -18,6 +18,8 @@ void ScatterOntoSummand(ir::ScatterAddOp op) {
   mlir::OpBuilder builder(add);
   auto fused = llvm::cast<ir::ScatterAddOp>(builder.clone(*op.getOperation()));
   fused.getXMutable().assign(other);
+  // The sum has a device also where all that is scattered is constant and has none.
+  ir::SetDevice(fused, ir::DeviceOf(add.getOperation()));
   // The location names the user's lines of both ops.
   fused->setLoc(mlir::FusedLoc::get(op.getContext(), {op.getLoc(), add.getLoc()}));
   add.replaceAllUsesWith(fused.getResult());

@@ -116,6 +116,8 @@ class FuseUpdatePass : public impl::FuseUpdateBase<FuseUpdatePass> {
     auto fused = llvm::cast<ir::MatmulOp>(builder.clone(*update.matmul.getOperation()));
     builder.setInsertionPoint(fused);
     fused.getAddendMutable().assign(update.variable);
+    // A product of constants has no device, but the variable has one.
+    ir::SetDevice(fused, ir::DeviceOf(update.op));
     if (Value scale = ScaleOf(update, builder)) fused.getScaleMutable().assign(scale);
     fused->setLoc(mlir::FusedLoc::get(&getContext(), {update.matmul.getLoc(), update.op->getLoc()}));
     Operation* step = update.rate ? *update.matmul->user_begin() : nullptr;

@@ -82,7 +82,9 @@ void PlacementSolver::takeExplicit(FuncOp function) {
 
 void PlacementSolver::findFollowers(FuncOp function) {
   for (Operation& op : function.getBody().front().without_terminator()) {
-    if (explicit_.contains(&op) || llvm::isa<ir::CopyOp, ir::GradientsOp>(op) || !mlir::isPure(&op)) continue;
+    // A loop is on one device, like what it computes, also a loop of constants.
+    const bool may_follow = mlir::isPure(&op) && op.getNumRegions() == 0;
+    if (explicit_.contains(&op) || llvm::isa<ir::CopyOp, ir::GradientsOp>(op) || !may_follow) continue;
     bool follows = llvm::all_of(op.getOperands(), [&](Value operand) {
       return operand.getDefiningOp() && followers_.contains(operand.getDefiningOp());
     });

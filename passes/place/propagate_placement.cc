@@ -44,9 +44,8 @@ class FunctionPlacement {
   std::optional<CopyCause> mayCopy(Value value);
   void copy(mlir::OpOperand& operand, DeviceAttr to, CopyCause cause);
   mlir::LogicalResult refuse(Operation* op, unsigned operand, DeviceAttr on, DeviceAttr from);
-  bool follows(Value value) const {
-    return value.getDefiningOp() && placement_.followsUsers(value.getDefiningOp());
-  }
+  // True for a value that is made where it is needed: one computed from constants, or the gradient of one.
+  bool hasNoDevice(Value value) const { return !of(value); }
   // The device of a value of the program, or of a copy made here.
   DeviceAttr of(Value value) const {
     auto made = made_.find(value);
@@ -76,7 +75,7 @@ mlir::LogicalResult FunctionPlacement::run() {
 // A constant is made where it is needed, and a value that is already on the device needs no copy.
 void FunctionPlacement::settleCopy(ir::CopyOp copy) {
   DeviceAttr to = placement_.of(copy.getOperation());
-  if (follows(copy.getX()) || of(copy.getX()) == to) {
+  if (hasNoDevice(copy.getX()) || of(copy.getX()) == to) {
     copy.replaceAllUsesWith(copy.getX());
     copy.erase();
     return;
@@ -88,7 +87,7 @@ void FunctionPlacement::settleCopy(ir::CopyOp copy) {
 mlir::LogicalResult FunctionPlacement::settleOp(Operation* op) {
   DeviceAttr on = placement_.of(op);
   for (mlir::OpOperand& operand : op->getOpOperands()) {
-    if (!on || follows(operand.get()) || of(operand.get()) == on) continue;
+    if (!on || hasNoDevice(operand.get()) || of(operand.get()) == on) continue;
     auto cause = mayCopy(operand.get());
     if (!cause) return refuse(op, operand.getOperandNumber(), on, of(operand.get()));
     copy(operand, on, *cause);
@@ -101,7 +100,7 @@ mlir::LogicalResult FunctionPlacement::settleResults() {
   for (mlir::OpOperand& operand : op->getOpOperands()) {
     unsigned i = operand.getOperandNumber();
     DeviceAttr on = placement_.ofResult(function_, i), from = of(operand.get());
-    if (!on || follows(operand.get()) || from == on) continue;
+    if (!on || hasNoDevice(operand.get()) || from == on) continue;
     if (auto cause = mayCopy(operand.get())) {
       copy(operand, on, *cause);
       continue;
@@ -151,7 +150,7 @@ mlir::LogicalResult FunctionPlacement::refuse(Operation* op, unsigned operand, D
                                  << InCpp(on)
                                  << "), or compile with CompileOptions::copies = Copies::kAutomatic";
   for (auto [i, value] : llvm::enumerate(op->getOperands())) {
-    if (follows(value) || of(value) != on) continue;
+    if (hasNoDevice(value) || of(value) != on) continue;
     error.attachNote(value.getLoc()) << "operand " << i << " is made here, on " << on.text();
     break;
   }
@@ -207,7 +206,7 @@ class PropagatePlacementPass : public impl::PropagatePlacementBase<PropagatePlac
       // Copies made here already have their device.
       DeviceAttr device = llvm::isa<ir::CopyOp>(op) ? ir::DeviceOf(&op) : placement.of(&op);
       // Constants follow their users after this: folding shares constants across devices.
-      bool is_constant = op.getNumOperands() == 0 && mlir::isPure(&op);
+      bool is_constant = op.getNumOperands() == 0 && op.getNumRegions() == 0 && mlir::isPure(&op);
       if (device) note(device);
       if (!llvm::isa<ir::CopyOp>(op)) ir::SetDevice(&op, is_constant ? DeviceAttr() : device);
     }

@@ -16,3 +16,18 @@ func.func @f(%w: tensor<4xf32> {sinter.variable = @w})
   %y = sinter.neg %w : tensor<4xf32>
   return %y, %c : tensor<4xf32>, tensor<2xf32>
 }
+
+// A loop is on the default device, also one that is computed from constants alone.
+// CHECK-LABEL: func.func @loop_of_constants
+// CHECK: sinter.scan {{.*}} {sinter.device = #sinter.device<gpu, 0>}
+// CHECK: sinter.neg {{.*}} {sinter.device = #sinter.device<gpu, 0>}
+func.func @loop_of_constants() -> (tensor<2xf32> {sinter.output = "y"}) {
+  %h = sinter.constant dense<1.0> : tensor<2xf32>
+  %s = sinter.scan 2 carry(%h : tensor<2xf32>) -> (tensor<2xf32>) {
+  ^bb0(%i: tensor<i64>, %c: tensor<2xf32>):
+    %n = sinter.exp %c : tensor<2xf32>
+    sinter.yield %n : tensor<2xf32>
+  }
+  %y = sinter.neg %s : tensor<2xf32>
+  return %y : tensor<2xf32>
+}
