@@ -26,10 +26,8 @@ class Function:
 
 def optimizer(kind, **options):
     """Returns a maker of the optimizer: fused, unless PyTorch has no fused one on GPUs."""
-    def make(parameters):
-        is_fused = kind is not torch.optim.Adagrad or parameters[0].device.type == "cpu"
-        return kind(parameters, fused=True if is_fused else None, **options)
-    return make
+    lacks = {"cuda"} if kind is torch.optim.Adagrad else {}
+    return lambda parameters: kind(parameters, fused=parameters[0].device.type not in lacks or None, **options)
 
 
 class Residual(nn.Sequential):
