@@ -309,13 +309,13 @@ TEST_F(CudaCatalogTest, Messages) {
   EXPECT_EQ(message("%a: tensor<5xi8>, %b: tensor<3000000000xi32>, %c: tensor<3000000000xi8>",
                     "sinter.scatter_add %a [%b], %c dim 0 : tensor<5xi8>, tensor<3000000000xi32>, "
                     "tensor<3000000000xi8>"),
-            "model.cc:7: a scatter_add on a GPU has at most 2147483647 indices, not 3000000000; add parts of "
+            "model.cc:7: a scatter on a GPU has at most 2147483647 indices, not 3000000000; scatter parts of "
             "the updates");
   EXPECT_EQ(
       message(
           "%a: tensor<5000000000xi8>, %b: tensor<1000xi64>, %c: tensor<1000xi8>",
           "sinter.scatter_add %a [%b], %c dim 0 : tensor<5000000000xi8>, tensor<1000xi64>, tensor<1000xi8>"),
-      "model.cc:7: a scatter_add on a GPU indexes at most 4294967294 places, not 5000000000; split the "
+      "model.cc:7: a scatter on a GPU indexes at most 4294967294 places, not 5000000000; split the "
       "dimension");
   EXPECT_EQ(
       message("%a: tensor<100000000000x1000xf64>", "sinter.cumsum %a dim 1 : tensor<100000000000x1000xf64>"),

@@ -332,9 +332,10 @@ plan.function @f on [#sinter.device<gpu, 0>] arena 4096 {
 TEST_F(EmitPlanTest, CallsNeedTheBackEndThatSelectKernelsChose) {
   EXPECT_EQ(Emit(CallText("")).status().message(),
             "net.cc:4: the call 'matmul' has no back end; run sinter-select-kernels first");
-  EXPECT_EQ(Emit(CallText(R"(by "cuda.catalogue")")).status().message(),
-            "net.cc:4: the call 'matmul' names the back end \"cuda.catalogue\"; back ends are collective, "
-            "cuda.catalog, cpu.user, library, cuda.fused, cpu.fused");
+  EXPECT_EQ(
+      Emit(CallText(R"(by "cuda.catalogue")")).status().message(),
+      "net.cc:4: the call 'matmul' names the back end \"cuda.catalogue\"; back ends are collective, loop, "
+      "cuda.catalog, cpu.user, library, cuda.fused, cpu.fused");
   EXPECT_EQ(Emit(CallText(R"(by "cpu.fused")")).status().message(),
             "net.cc:4: cpu.fused does not compute the call 'matmul' on gpu:0; run sinter-select-kernels");
   options_.gpu_architectures = {};

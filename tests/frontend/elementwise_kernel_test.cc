@@ -379,7 +379,7 @@ TEST_F(ElementwiseKernelTest, WithoutAGradientDifferentiatingNamesTheLine) {
       std::string(status.message()),
       AllOf(HasSubstr("elementwise_kernel_test.cc:"),
             HasSubstr("\"twice\" has no gradient; give the kernel one, ElementwiseOptions::gradient, or use "
-                      "stop_gradient if that is intended"),
+                      "StopGradient if that is intended"),
             HasSubstr("the gradient is wanted here")));
 }
 

@@ -146,9 +146,11 @@ std::string TestPlan::Bytes() const {
   if (!table.exchange_reasons.empty()) reasons = PackAll<fb::ExchangeReason>(builder, table.exchange_reasons);
   flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> notes = 0;
   if (!table.whole_notes.empty()) notes = builder.CreateVectorOfStrings(table.whole_notes);
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fb::Function>>> fragments = 0;
+  if (!table.fragments.empty()) fragments = PackAll<fb::Function>(builder, table.fragments);
   builder.Finish(fb::CreatePlan(builder, table.version, producer, name, hash, target, variables, functions,
                                 locations, constants, shared_object, devices, gpu_kernels, better, mesh,
-                                rank_values, reasons, notes),
+                                rank_values, reasons, notes, fragments),
                  fb::PlanIdentifier());
   std::string bytes(reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize());
   // Ignores the error of a plan without room for the hash: some tests want such a plan.

@@ -367,8 +367,8 @@ const Alteration kAlterations[] = {
      "a window of 17 x 17 has more than 256 positions"},
     {"pool position type", [](auto& p) { StepAt(p, 3).outputs[1] = 1; }, "the positions holds f32, not u8"},
     // The catalog.
-    {"catalog kernel", [](auto& p) { StepAt(p, 4).body.AsCatalogStep()->kernel = "sort"; },
-     "the catalogue has no kernel \"sort\""},
+    {"catalog kernel", [](auto& p) { StepAt(p, 4).body.AsCatalogStep()->kernel = "sorted"; },
+     "the catalogue has no kernel \"sorted\""},
     {"catalog parameters", [](auto& p) { StepAt(p, 4).body.AsCatalogStep()->parameters.pop_back(); },
      "the kernel cumsum has 5 parameters, not 4"},
     {"catalog operands", [](auto& p) { StepAt(p, 4).inputs.clear(); },
