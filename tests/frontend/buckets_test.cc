@@ -1,7 +1,6 @@
 // Graph::Buckets: each run against the same function of exactly the sizes that the run was given.
 #include <gmock/gmock.h>
 
-#include <random>
 #include <stdexcept>
 
 #include "sinter/tests/frontend/error_case.h"
@@ -19,14 +18,6 @@ using testing::Pointwise;
 using BucketsTest = DeviceTest;
 
 constexpr int64_t kChannels = 3;
-
-HostTensor Random(const Shape& shape, uint32_t seed) {
-  std::mt19937 bits(seed);
-  std::uniform_real_distribution<float> uniform(-1, 1);
-  HostTensor tensor = *HostTensor::Zeros(F32, shape);
-  for (float& value : *tensor.MutableSpan<float>()) value = uniform(bits);
-  return tensor;
-}
 
 // The mean over the steps that are valid, through a layer: f32[rows, 2].
 Tensor Pooled(nn::Linear& layer, const Tensor& x, const Tensor& valid, const Tensor& length) {
@@ -67,10 +58,10 @@ TEST_F(BucketsTest, GiveWhatAFunctionOfTheExactSizesGives) {
     pooling.AddExact(sizes.rows, sizes.time);
     Session session = MustStart(pooling.graph, {.device = TestDevice()});
     // Larger runs come first: nothing of them may count.
-    const HostTensor large = Random({4, 16, kChannels}, 1), most = Random({4, 4, kChannels}, 2);
+    const HostTensor large = RandomFloats({4, 16, kChannels}, 1), most = RandomFloats({4, 4, kChannels}, 2);
     ASSERT_OK(session.Run("classify", {{"x", large}, {"scale", 1}}).status());
     ASSERT_OK(session.Run("classify", {{"x", most}, {"scale", 1}}).status());
-    const HostTensor x = Random({sizes.rows, sizes.time, kChannels}, 3);
+    const HostTensor x = RandomFloats({sizes.rows, sizes.time, kChannels}, 3);
     auto exact = session.Run("exact", {{"x", x}});
     ASSERT_OK(exact.status());
     const std::vector<float> y = ToFloats((*exact)["y"]);
@@ -98,12 +89,12 @@ TEST_F(BucketsTest, RunFromAPlanFile) {
   ASSERT_OK(loaded.status());
   auto session = Session::Create(*std::move(loaded));
   ASSERT_OK(session.status());
-  const HostTensor x = Random({2, 9, kChannels}, 4);
+  const HostTensor x = RandomFloats({2, 9, kChannels}, 4);
   auto run = session->Run("classify", {{"x", x}, {"scale", 1}});
   ASSERT_OK(run.status());
   EXPECT_EQ((*run)["y"].shape(), (Shape{2, 2}));
   // A bucket is a function like any other, whose lengths the caller sets.
-  const HostTensor whole = Random({4, 16, kChannels}, 4);
+  const HostTensor whole = RandomFloats({4, 16, kChannels}, 4);
   EXPECT_OK(session->Run("classify@4x16", {{"x", whole}, {"scale", 1}, {"length@1", 9}}).status());
 }
 
@@ -131,7 +122,7 @@ std::vector<float> TrainOnLengths(bool with_buckets) {
   std::vector<float> losses;
   for (int64_t step = 0; step < 24; ++step) {
     const int64_t time = 1 + step * 3 % 8;
-    const HostTensor x = Random({2, time, kChannels}, static_cast<uint32_t>(step));
+    const HostTensor x = RandomFloats({2, time, kChannels}, static_cast<uint32_t>(step));
     const std::string name = with_buckets ? "train" : "train of " + std::to_string(time);
     losses.push_back(Floats(session, name, {{"x", x}}, "loss")[0]);
   }
@@ -151,9 +142,9 @@ TEST_F(BucketsTest, SayWhatDoesNotFit) {
     return std::string(session.Run("classify", arguments).status().message());
   };
   const Argument scale("scale", 1);
-  const HostTensor rows = Random({5, 4, kChannels}, 1), rank = Random({4, 4}, 1),
-                   features = Random({1, 2, 4}, 1), empty = Random({0, 4, kChannels}, 1),
-                   fits = Random({1, 2, kChannels}, 1);
+  const HostTensor rows = RandomFloats({5, 4, kChannels}, 1), rank = RandomFloats({4, 4}, 1),
+                   features = RandomFloats({1, 2, 4}, 1), empty = RandomFloats({0, 4, kChannels}, 1),
+                   fits = RandomFloats({1, 2, kChannels}, 1);
   const HostTensor type = *HostTensor::Zeros(F64, {1, 2, kChannels});
   EXPECT_EQ(error({{"x", rows}, scale}),
             "cannot run \"classify\": no bucket has room for 5x4; there are 1x4, 4x4, 4x16");
@@ -180,7 +171,7 @@ TEST_F(BucketsTest, CompareTheSizesOfInputs) {
     b.Output("sum", b.Input("x", F32, {n}) + b.Input("y", F32, {n}));
   });
   Session session = MustStart(graph, {.device = TestDevice()});
-  const HostTensor two = Random({2}, 1), three = Random({3}, 2);
+  const HostTensor two = RandomFloats({2}, 1), three = RandomFloats({3}, 2);
   EXPECT_EQ(session.Run("add", {{"x", two}, {"y", three}}).status().message(),
             "cannot run \"add\": input \"y\" is f32[3], dimension 0 must be 2, the size that input \"x\" has "
             "there");
