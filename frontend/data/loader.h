@@ -4,7 +4,7 @@
 //   SINTER_RETURN_IF_ERROR(loader.Epoch([&](const Batch& batch) {
 //     return session.Run("train", loader.Inputs(batch)).status();       // The fields are the inputs' names.
 //   }));
-//   std::cout << loader.waited_seconds();        // What the program has waited for batches.
+//   std::cout << loader.waited_seconds();        // Prints the seconds without a batch.
 //
 // The batches depend on the set, on the options `batch`, `order`, `collate`, `last`, `seed` and `batch_maps`,
 // and on the position. They do not depend on the number of workers, on `ahead`, or on interruptions. A

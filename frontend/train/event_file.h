@@ -3,7 +3,7 @@
 //   SINTER_ASSIGN_OR_RETURN(auto events, train::EventFile::Create("result"));
 //   SINTER_RETURN_IF_ERROR(events.Write({{"main/loss", 0.31}}, /*step=*/600, /*wall_time=*/seconds));
 //
-//   trainer.Extend(train::TensorBoard());                          // What the LogReport logs.
+//   trainer.Extend(train::TensorBoard());                          // Writes the entries of the LogReport.
 //
 // A file is a sequence of records: the length in 8 bytes, its masked CRC-32C, the data, its masked CRC-32C
 // (tensorflow/core/lib/io/record_writer.h). The data is a message Event in the wire format of protocol

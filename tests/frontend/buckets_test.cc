@@ -5,7 +5,7 @@
 
 #include "sinter/tests/frontend/error_case.h"
 #include "sinter/tests/frontend/run_graph.h"
-#include "sinter/tests/frontend/status_checks.h"
+#include "sinter/tests/status_checks.h"
 
 namespace sinter {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sinter/tests/frontend/run_graph.h"
-#include "sinter/tests/frontend/status_checks.h"
+#include "sinter/tests/status_checks.h"
 
 namespace sinter {
 namespace {

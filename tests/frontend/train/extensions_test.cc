@@ -7,7 +7,8 @@
 #include "sinter/frontend/train/event_file.h"
 #include "sinter/frontend/train/number_text.h"
 #include "sinter/tests/frontend/train/small_training.h"
-#include "sinter/tests/frontend/train/train_checks.h"
+#include "sinter/tests/status_checks.h"
+#include "sinter/tests/temporary_folder.h"
 
 namespace sinter::train {
 namespace {
@@ -19,7 +20,7 @@ class ExtensionsTest : public testing::Test {
  protected:
   TrainerOptions Until(Trigger stop) { return {.stop = std::move(stop), .out = folder_.path()}; }
 
-  TrainFolder folder_;
+  ScratchFolder folder_;
   SmallTraining training_;
 };
 
@@ -85,7 +86,7 @@ TEST_F(ExtensionsTest, LogReportWritesJson) {
           },
           {.trigger = At({1, 7}, kIteration), .priority = kWriter});
   ASSERT_OK(trainer.Run());
-  const std::vector<std::string> lines = Lines(FileText(folder_.File("log")));
+  const std::vector<std::string> lines = Lines(ReadAll(folder_.File("log")));
   ASSERT_EQ(lines.size(), 4u);
   EXPECT_EQ(lines[0], "[");
   EXPECT_EQ(lines[3], "]");
@@ -244,7 +245,7 @@ TEST_F(ExtensionsTest, PlotReportDrawsTheCurves) {
   Trainer trainer(training_.session, training_.Update(), Until(Epochs(2)));
   trainer.Extend(LogReport()).Extend(PlotReport({"main/loss"}, {.file = "loss.svg", .x = "iteration"}));
   ASSERT_OK(trainer.Run());
-  EXPECT_EQ(FileText(folder_.File("loss.svg")),
+  EXPECT_EQ(ReadAll(folder_.File("loss.svg")),
             PlotSvg(trainer.Find<LogReport>()->entries(), {"main/loss"}, "iteration"));
 }
 
@@ -280,7 +281,7 @@ TEST_F(ExtensionsTest, TensorBoardWritesEvents) {
   ASSERT_OK(trainer.Run());
   ASSERT_EQ(folder_.List().size(), 1u);
   EXPECT_THAT(folder_.List()[0], testing::StartsWith("events.out.tfevents."));
-  const std::vector<std::string> records = Records(FileText(folder_.File(folder_.List()[0])));
+  const std::vector<std::string> records = Records(ReadAll(folder_.File(folder_.List()[0])));
   ASSERT_EQ(records.size(), 3u);
   // After the wall time (9 bytes): field 3, a text of 13 bytes.
   EXPECT_EQ(records[0].substr(9), std::string("\x1a\x0d") + "brain.Event:2");

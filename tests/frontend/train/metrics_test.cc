@@ -8,7 +8,8 @@
 #include "sinter/frontend/train/metric_values.h"
 #include "sinter/tests/frontend/error_case.h"
 #include "sinter/tests/frontend/run_graph.h"
-#include "sinter/tests/frontend/train/train_checks.h"
+#include "sinter/tests/status_checks.h"
+#include "sinter/tests/temporary_folder.h"
 
 namespace sinter {
 namespace {
@@ -217,7 +218,7 @@ TEST_P(MetricsOnDevices, AucCountsPairs) {
 }
 
 TEST(MetricsTest, APlanFromAFileSaysWhatToCompute) {
-  const TrainFolder folder;
+  const ScratchFolder folder;
   const Data data;
   {
     const Graph graph = GraphOf([](Builder& b, const Tensor& x, const Tensor& t, const Tensor& w) {

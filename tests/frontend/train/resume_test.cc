@@ -3,8 +3,9 @@
 
 #include "sinter/frontend/train/snapshot.h"
 #include "sinter/tests/frontend/train/small_training.h"
-#include "sinter/tests/frontend/train/train_checks.h"
 #include "sinter/tests/runtime/world_threads.h"
+#include "sinter/tests/status_checks.h"
+#include "sinter/tests/temporary_folder.h"
 
 namespace sinter::train {
 namespace {
@@ -53,7 +54,7 @@ Result Train(const std::string& folder, const Interruption& run) {
 
 // The text of a log without its times.
 std::string Timeless(const std::string& path) {
-  std::string text = FileText(path);
+  std::string text = ReadAll(path);
   for (size_t at = 0; (at = text.find("\"elapsed_time\": ", at)) != std::string::npos;)
     text.erase(at, text.find(',', at) - at + 2);
   return text;
@@ -75,7 +76,7 @@ class ResumeTest : public testing::Test {
       EXPECT_EQ(Timeless(folder_.File(log)), Timeless(whole_folder_.File(log))) << log;
   }
 
-  TrainFolder whole_folder_, folder_;
+  ScratchFolder whole_folder_, folder_;
   Result whole_;
 };
 
@@ -94,7 +95,7 @@ TEST_F(ResumeTest, AfterAnError) {
 
 TEST_F(ResumeTest, AfterASignalAtAnyUpdate) {
   for (const int64_t at : {1, 6, 9, 29}) {
-    const TrainFolder folder;
+    const ScratchFolder folder;
     const Result first = Train(folder.path(), {.signal_at = at});
     EXPECT_ERROR(first.status, absl::StatusCode::kCancelled, "SIGTERM");
     const Result second = Train(folder.path(), {});
@@ -152,7 +153,7 @@ TEST(TrainerProcessesTest, TrainTogetherAndResume) {
   CompileOptions options;
   options.data_parallel.devices = {Device::Cpu(0), Device::Cpu(1)};
   ASSERT_OK_AND_ASSIGN(const Plan plan, Compile(SmallGraph(), options));
-  const TrainFolder alone, together;
+  const ScratchFolder alone, together;
   const std::string log = LogOnDevices(plan, 1, alone.path(), 18);
   EXPECT_THAT(log, testing::HasSubstr("\"epoch\": 3, \"iteration\": 18, "));
   LogOnDevices(plan, 2, together.path(), 11);
@@ -162,7 +163,7 @@ TEST(TrainerProcessesTest, TrainTogetherAndResume) {
 }
 
 TEST(SnapshotTest, KeepsTheBestAlone) {
-  const TrainFolder folder;
+  const ScratchFolder folder;
   SmallTraining training;
   Trainer trainer(training.session, training.Update(), {.stop = Iterations(8), .out = folder.path()});
   const double losses[] = {5, 4, 6, 3, 7, 2, 8, 9};
@@ -192,7 +193,7 @@ TEST(SnapshotTest, KeepsTheBestAlone) {
 }
 
 TEST(SnapshotTest, AProgramWithOtherMetricsGoesOn) {
-  const TrainFolder folder;
+  const ScratchFolder folder;
   const auto train = [&](bool has_perplexity, int64_t until) {
     SmallTraining training(MustStart(SmallGraph(has_perplexity)));
     Trainer trainer(training.session, training.Update(), {.stop = Iterations(until), .out = folder.path()});
@@ -218,7 +219,7 @@ TEST(SnapshotTest, AProgramWithOtherMetricsGoesOn) {
 }
 
 TEST(SnapshotTest, AnErrorOfTheThreadEndsTheTraining) {
-  const TrainFolder folder;
+  const ScratchFolder folder;
   SmallTraining training;
   Trainer trainer(training.session, training.Update(), {.stop = Iterations(20), .out = folder.File("out")});
   trainer.Extend(Snapshot({.asynchronous = true}), {.trigger = Every(2, kIteration)});
@@ -240,7 +241,7 @@ TEST(SnapshotTest, AnErrorOfTheThreadEndsTheTraining) {
 
 TEST(SnapshotTest, MistakesAreErrors) {
   const auto error = [](SnapshotOptions options) {
-    const TrainFolder folder;
+    const ScratchFolder folder;
     SmallTraining training;
     Trainer trainer(training.session, training.Update(), {.stop = Iterations(1), .out = folder.path()});
     trainer.Extend(Snapshot(options));

@@ -7,7 +7,8 @@
 #include <stdexcept>
 
 #include "sinter/tests/frontend/train/small_training.h"
-#include "sinter/tests/frontend/train/train_checks.h"
+#include "sinter/tests/status_checks.h"
+#include "sinter/tests/temporary_folder.h"
 
 namespace sinter::train {
 namespace {
@@ -19,7 +20,7 @@ class TrainerTest : public testing::Test {
  protected:
   TrainerOptions Until(Trigger stop) { return {.stop = std::move(stop), .out = folder_.File("result")}; }
 
-  TrainFolder folder_;
+  ScratchFolder folder_;
   SmallTraining training_;
 };
 

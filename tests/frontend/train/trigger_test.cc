@@ -3,7 +3,8 @@
 
 #include <map>
 
-#include "sinter/tests/frontend/train/train_checks.h"
+#include "sinter/tests/status_checks.h"
+#include "sinter/tests/temporary_folder.h"
 
 namespace sinter::train {
 namespace {

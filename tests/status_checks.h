@@ -3,8 +3,8 @@
 //   ASSERT_OK(trainer.Run());
 //   ASSERT_OK_AND_ASSIGN(const MetricValues seen, ReadMetrics(session, "test"));
 //   EXPECT_ERROR(ReadMetrics(session, "g"), absl::StatusCode::kNotFound, "has no metrics");
-#ifndef SINTER_TESTS_FRONTEND_STATUS_CHECKS_H_
-#define SINTER_TESTS_FRONTEND_STATUS_CHECKS_H_
+#ifndef SINTER_TESTS_STATUS_CHECKS_H_
+#define SINTER_TESTS_STATUS_CHECKS_H_
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,9 +17,9 @@
 
 namespace sinter {
 
-inline absl::Status StatusIn(const absl::Status& status) { return status; }
+inline absl::Status StatusOf(const absl::Status& status) { return status; }
 template <typename T>
-const absl::Status& StatusIn(const absl::StatusOr<T>& result) {
+const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
   return result.status();
 }
 
@@ -28,7 +28,7 @@ const absl::Status& StatusIn(const absl::StatusOr<T>& result) {
 #define EXPECT_ERROR(expr, expected_code, text)                                    \
   do {                                                                             \
     const auto& sinter_result_ = (expr);                                           \
-    const absl::Status& sinter_error_ = ::sinter::StatusIn(sinter_result_);        \
+    const absl::Status& sinter_error_ = ::sinter::StatusOf(sinter_result_);        \
     EXPECT_EQ(sinter_error_.code(), expected_code) << sinter_error_;               \
     EXPECT_THAT(std::string(sinter_error_.message()), ::testing::HasSubstr(text)); \
   } while (false)
@@ -36,13 +36,13 @@ const absl::Status& StatusIn(const absl::StatusOr<T>& result) {
 #define EXPECT_OK(expr)                                                     \
   do {                                                                      \
     const auto& sinter_result_ = (expr);                                    \
-    EXPECT_TRUE(sinter_result_.ok()) << ::sinter::StatusIn(sinter_result_); \
+    EXPECT_TRUE(sinter_result_.ok()) << ::sinter::StatusOf(sinter_result_); \
   } while (false)
 
 #define ASSERT_OK(expr)                                                     \
   do {                                                                      \
     const auto& sinter_result_ = (expr);                                    \
-    ASSERT_TRUE(sinter_result_.ok()) << ::sinter::StatusIn(sinter_result_); \
+    ASSERT_TRUE(sinter_result_.ok()) << ::sinter::StatusOf(sinter_result_); \
   } while (false)
 
 #define ASSERT_OK_AND_ASSIGN(lhs, expr) \
@@ -52,4 +52,4 @@ const absl::Status& StatusIn(const absl::StatusOr<T>& result) {
   ASSERT_TRUE(result.ok()) << result.status();   \
   lhs = *std::move(result)
 
-#endif  // SINTER_TESTS_FRONTEND_STATUS_CHECKS_H_
+#endif  // SINTER_TESTS_STATUS_CHECKS_H_
