@@ -22,7 +22,8 @@ set(SINTER_PUBLIC_HEADERS
   frontend/ops/elementwise_kernel.h
   frontend/ops/images.h
   frontend/ops/indexing.h
-  frontend/ops/loops.h
+  frontend/control/branches.h
+  frontend/control/loops.h
   frontend/ops/losses.h
   frontend/ops/ops.h
   frontend/ops/pointwise.h

@@ -4,6 +4,7 @@
 #include "sinter/codegen/plan/copy_step.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/loop_workspace.h"
 
 namespace sinter::codegen {
 namespace {
@@ -34,7 +35,8 @@ class LoopBackend : public CallBackend {
                                                      ", which is no fragment before it"));
     }
     const FragmentContents& fragment = found->second;
-    SINTER_RETURN_IF_ERROR(CheckWorkspace(call, fragment.arena_bytes));
+    const auto workspace = LoopWorkspaceBytes(static_cast<uint64_t>(fragment.arena_bytes), loop.getGuarded());
+    SINTER_RETURN_IF_ERROR(CheckWorkspace(call, static_cast<int64_t>(workspace)));
     SINTER_ASSIGN_OR_RETURN(StepWriter::Step step, writer.StepOfLibraryOp(call));
     for (size_t i = 0; i < loop.getCarries().size(); ++i) {
       const unsigned number = llvm::cast<mlir::BlockArgument>(loop.getCarries()[i]).getArgNumber();
@@ -47,9 +49,13 @@ class LoopBackend : public CallBackend {
     }
     const auto list = writer.builder().CreateVector(arguments);
     step.type = fb::StepBody::LoopStep;
-    step.body = fb::CreateLoopStep(writer.builder(), fragment.index, loop.getTrips(), list).Union();
-    step.flops = static_cast<double>(loop.getTrips()) * fragment.flops;
-    step.bytes = static_cast<double>(loop.getTrips()) * fragment.bytes;
+    const int32_t guard = loop.getGuarded() ? static_cast<int32_t>(loop.getNumOperands()) : -1;
+    writer.plan().has_guards |= loop.getGuarded();
+    step.body = fb::CreateLoopStep(writer.builder(), fragment.index, loop.getTrips(), list, guard).Union();
+    // How many trips a guard allows is known when it runs: one counts.
+    const double trips = loop.getGuarded() ? 1.0 : static_cast<double>(loop.getTrips());
+    step.flops = trips * fragment.flops;
+    step.bytes = trips * fragment.bytes;
     writer.AddStep(step, call);
     return absl::OkStatus();
   }

@@ -75,6 +75,7 @@ struct FragmentContents {
 };
 
 struct PlanContents {
+  bool has_guards = false;  // Some loop ends by its data.
   // Index into `devices`.
   uint32_t DeviceIndex(ir::DeviceAttr device) const;
   // Index into `rank_values`, which gets the number if it lacks it.

@@ -125,9 +125,11 @@ mlir::Value FunctionBuilder::StepInTrip(mlir::Value step) {
   ir::GraphBuilder b(builder_, bodies_.back().loc);
   ir::Expr trip;
   for (const OpenBody& body : bodies_) {
+    if (body.trips == 1) continue;
     const ir::Expr number = b.wrap(body.region->front().getArgument(0));
     trip = trip ? trip * static_cast<double>(body.trips) + number : number;
   }
+  if (!trip) return step;
   return (b.wrap(step) + trip * static_cast<double>(int64_t{1} << 32)).value;
 }
 

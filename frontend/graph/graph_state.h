@@ -198,8 +198,11 @@ class FunctionBuilder {
   struct Loop {
     llvm::SmallVector<mlir::Value> first, slices, next, stacked;
     bool reverse = false;
+    bool is_guarded = false;  // By the first carry.
+    bool is_default = false;  // If the guard does not hold, nobody reads the results.
   };
   // Ends the innermost body and builds its loop. Returns the carries after the last trip, then the stacks.
+  // A guarded loop may yield more than it takes: values that are zeros if it makes no trip.
   llvm::SmallVector<mlir::Value> FinishBody(Loop loop);
   // Ends the innermost body without a loop.
   void DropBody();
@@ -241,6 +244,7 @@ class FunctionBuilder {
   };
 
   mlir::Value StepInTrip(mlir::Value step);
+  void AddUnreadCarries(OpenBody& body, Loop& loop);
   void CarryVariables(OpenBody& body, Loop& loop, std::vector<ir::VariableOp>& carried);
   size_t CountBefore(const OpenBody& body, const std::string& name) const;
   void ForgetValuesOf(const OpenBody& body);

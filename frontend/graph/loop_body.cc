@@ -60,12 +60,33 @@ void FunctionBuilder::CarryVariables(OpenBody& body, Loop& loop, std::vector<ir:
   }
 }
 
+// What a loop yields beyond its carries begins as zeros, if it begins as nothing else: no trip reads it.
+void FunctionBuilder::AddUnreadCarries(OpenBody& body, Loop& loop) {
+  mlir::Block& block = body.region->front();
+  const mlir::OpBuilder::InsertPoint inside = builder_.saveInsertionPoint();
+  builder_.restoreInsertionPoint(body.before);
+  ir::GraphBuilder b(builder_, body.loc);
+  while (loop.first.size() < loop.next.size())
+    loop.first.push_back(b.zeros(b.wrap(loop.next[loop.first.size()])).value);
+  builder_.restoreInsertionPoint(inside);
+  for (size_t i = block.getNumArguments() - 1 - loop.slices.size(); i < loop.first.size(); ++i)
+    block.insertArgument(static_cast<unsigned>(1 + i), loop.first[i].getType(), body.loc);
+}
+
 llvm::SmallVector<mlir::Value> FunctionBuilder::FinishBody(Loop loop) {
   OpenBody body = std::move(bodies_.back());
   mlir::Block& block = body.region->front();
+  AddUnreadCarries(body, loop);
   const size_t own = loop.first.size();
   std::vector<ir::VariableOp> carried;
   CarryVariables(body, loop, carried);
+  if (loop.is_default && carried.empty() && block.empty()) {
+    ForgetValuesOf(body);
+    builder_.restoreInsertionPoint(body.before);
+    bodies_.pop_back();
+    loop.next[0] = loop.first[0];
+    return loop.next;
+  }
   const auto replace = [&](mlir::Value from, mlir::Value to) {
     from.replaceUsesWithIf(to, [&](mlir::OpOperand& use) { return use.getOwner()->getBlock() == &block; });
     for (llvm::SmallVector<mlir::Value>* list : {&loop.next, &loop.stacked})
@@ -95,8 +116,8 @@ llvm::SmallVector<mlir::Value> FunctionBuilder::FinishBody(Loop loop) {
   llvm::SmallVector<mlir::Type> types;
   for (mlir::Value value : loop.next) types.push_back(value.getType());
   for (mlir::Value value : loop.stacked) types.push_back(ir::ScanOp::stackType(value.getType(), body.trips));
-  auto scan = builder_.create<ir::ScanOp>(body.loc, types, body.trips, loop.reverse, loop.first, loop.slices,
-                                          around.getArrayRef());
+  auto scan = builder_.create<ir::ScanOp>(body.loc, types, body.trips, loop.reverse, loop.is_guarded,
+                                          loop.first, loop.slices, around.getArrayRef());
   scan.getBody().takeBody(*body.region);
   for (auto [i, variable] : llvm::enumerate(carried)) Assign(variable, scan.getResult(own + i));
   llvm::SmallVector<mlir::Value> results(scan.getResults().take_front(own));

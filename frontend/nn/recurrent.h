@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "sinter/frontend/nn/module.h"
-#include "sinter/frontend/ops/loops.h"
+#include "sinter/frontend/control/loops.h"
 #include "sinter/frontend/ops/ops.h"
 
 namespace sinter::nn {

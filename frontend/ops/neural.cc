@@ -218,6 +218,35 @@ std::string WhyZeros(const FunctionBuilder& function, const GradientReach& reach
                       "; leave it out, or ask for the zeros: Gradients(loss, xs, {.allow_unused = true})");
 }
 
+// A loss from around the body of a loop has its gradients there too, where its ops are. What it does not
+// depend on may be a value of the body.
+llvm::SmallVector<mlir::Value> BuildGradients(Call& call, const GradientReach& reach,
+                                              llvm::ArrayRef<mlir::Value> xs) {
+  mlir::OpBuilder& builder = call.b().builder();
+  mlir::Value loss = call.value(0);
+  const bool is_here = loss.getParentBlock() == builder.getInsertionBlock();
+  llvm::SmallVector<mlir::Value> wanted;
+  llvm::SmallVector<mlir::Type> types;
+  for (mlir::Value x : xs) {
+    if (!is_here && !reach.Reaches(x)) continue;
+    wanted.push_back(x);
+    types.push_back(x.getType());
+  }
+  ir::GradientsOp op;
+  {
+    const mlir::OpBuilder::InsertionGuard guard(builder);
+    if (!is_here) builder.setInsertionPointToEnd(loss.getParentBlock());
+    op = builder.create<ir::GradientsOp>(call.loc(), types, loss, wanted);
+  }
+  llvm::SmallVector<mlir::Value> gradients;
+  auto next = op.getGradients().begin();
+  for (mlir::Value x : xs) {
+    const bool is_zero = !is_here && !reach.Reaches(x);
+    gradients.push_back(is_zero ? call.b().zeros(call.b().wrap(x)).value : *next++);
+  }
+  return gradients;
+}
+
 }  // namespace
 
 std::vector<Tensor> Gradients(const Tensor& loss, const std::vector<Tensor>& xs,
@@ -233,10 +262,8 @@ std::vector<Tensor> Gradients(const Tensor& loss, const std::vector<Tensor>& xs,
   }
   const GradientReach reach(call.value(0));
   llvm::SmallVector<mlir::Value> values;
-  llvm::SmallVector<mlir::Type> types;
   for (size_t i = 0; i < xs.size(); ++i) {
     values.push_back(call.value(i + 1));
-    types.push_back(values.back().getType());
     std::string wrong;
     if (!IsFloat(xs[i].dtype())) {
       wrong = "takes gradients with respect to floats only";
@@ -247,9 +274,8 @@ std::vector<Tensor> Gradients(const Tensor& loss, const std::vector<Tensor>& xs,
     call.Fail(wrong);
     return failed;
   }
-  auto op = call.b().builder().create<ir::GradientsOp>(call.loc(), types, call.value(0), values);
   std::vector<Tensor> gradients;
-  for (mlir::Value g : op.getGradients()) gradients.push_back(call.Done(g));
+  for (mlir::Value g : BuildGradients(call, reach, values)) gradients.push_back(call.Done(g));
   return gradients;
 }
 

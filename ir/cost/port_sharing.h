@@ -11,6 +11,7 @@
 #ifndef SINTER_IR_COST_PORT_SHARING_H_
 #define SINTER_IR_COST_PORT_SHARING_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <utility>

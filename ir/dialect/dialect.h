@@ -70,6 +70,8 @@ inline constexpr llvm::StringLiteral kVariableAttr = "sinter.variable";
 // @carry0`, @slice0, @with0 (invariants) or @stack0 in place of the attributes above: the number among the
 // loop's own.
 inline constexpr llvm::StringLiteral kFragmentAttr = "sinter.fragment";
+// The trips of a loop that only its guard ends.
+inline constexpr int64_t kUnboundedTrips = (int64_t{1} << 31) - 1;
 inline constexpr llvm::StringLiteral kParameterAttr = "sinter.parameter";
 inline constexpr llvm::StringLiteral kCarryPrefix = "carry";
 inline constexpr llvm::StringLiteral kSlicePrefix = "slice";

@@ -59,7 +59,8 @@ mlir::Attribute MeshAttr::parse(mlir::AsmParser& parser, mlir::Type) {
   };
   llvm::SMLoc loc = parser.getCurrentLocation();
   if (parser.parseCommaSeparatedList(mlir::AsmParser::Delimiter::LessGreater, axis)) return {};
-  return parser.getChecked<MeshAttr>(loc, parser.getContext(), names, sizes);
+  return getChecked([&] { return parser.emitError(loc); }, parser.getContext(),
+                    llvm::ArrayRef<mlir::StringAttr>(names), llvm::ArrayRef<int64_t>(sizes));
 }
 
 void MeshAttr::print(mlir::AsmPrinter& printer) const {
@@ -239,7 +240,9 @@ mlir::Attribute BoxAttr::parse(mlir::AsmParser& parser, mlir::Type) {
       parser.parseKeyword("of") || parser.parseType(whole) || parser.parseGreater()) {
     return {};
   }
-  return parser.getChecked<BoxAttr>(loc, parser.getContext(), whole, extents, sizes, firsts);
+  return getChecked([&] { return parser.emitError(loc); }, parser.getContext(), whole,
+                    llvm::ArrayRef<int64_t>(extents), llvm::ArrayRef<int64_t>(sizes),
+                    llvm::ArrayRef<mlir::DenseI64ArrayAttr>(firsts));
 }
 
 void BoxAttr::print(mlir::AsmPrinter& printer) const {

@@ -19,6 +19,21 @@ void AddControlOps(SinterDialect* dialect) {
 
 namespace {
 
+template <typename Loop>
+mlir::LogicalResult CheckGuard(Loop loop) {
+  if (!loop.getGuarded()) return mlir::success();
+  auto flag = mlir::RankedTensorType::get({}, mlir::IntegerType::get(loop.getContext(), 1));
+  if (loop.getCarries().empty() || loop.getCarries()[0].getType() != flag) {
+    return loop.emitOpError("is guarded by its first carry; expected one of type tensor<i1>");
+  }
+  const size_t carries = loop.getCarries().size();
+  if (loop.getTrips() > 1 && (!loop.getSlices().empty() || loop.getNumResults() > carries)) {
+    return loop.emitOpError() << "ends by its guard after any of " << static_cast<int64_t>(loop.getTrips())
+                              << " trips, and has slices or stacks; expected carries and invariants alone";
+  }
+  return mlir::success();
+}
+
 // Checks the types of a loop against those of one trip: the body's arguments, without the trip's number, and
 // what it yields.
 template <typename Loop>
@@ -28,6 +43,7 @@ mlir::LogicalResult CheckTrip(Loop loop, mlir::TypeRange arguments, mlir::TypeRa
     return loop.emitOpError() << "makes " << trips << " trips; expected 0 to 2147483647";
   }
   const size_t carries = loop.getCarries().size(), slices = loop.getSlices().size();
+  if (mlir::failed(CheckGuard(loop))) return mlir::failure();
   if (arguments.size() != loop.getNumOperands()) {
     return loop.emitOpError() << "has " << loop.getNumOperands() << " operands and a body of "
                               << arguments.size() << " arguments; expected one for each";
@@ -113,8 +129,9 @@ mlir::LogicalResult ScanOp::canonicalize(ScanOp scan, mlir::PatternRewriter& rew
     yields.push_back(scan.yield().getValues()[i]);
   }
   if (is_unread.none() && results.size() == scan.getNumResults()) return mlir::failure();
-  auto smaller = rewriter.create<ScanOp>(scan.getLoc(), types, scan.getTripsAttr(), scan.getReverseAttr(),
-                                         scan.getCarries(), kept_slices, kept_invariants);
+  auto smaller =
+      rewriter.create<ScanOp>(scan.getLoc(), types, scan.getTripsAttr(), scan.getReverseAttr(),
+                              scan.getGuardedAttr(), scan.getCarries(), kept_slices, kept_invariants);
   smaller->setDiscardableAttrs(scan->getDiscardableAttrDictionary());
   rewriter.modifyOpInPlace(scan.yield(), [&] { scan.yield().getValuesMutable().assign(yields); });
   rewriter.modifyOpInPlace(scan, [&] { scan.block().eraseArguments(is_unread); });
@@ -125,10 +142,11 @@ mlir::LogicalResult ScanOp::canonicalize(ScanOp scan, mlir::PatternRewriter& rew
   return mlir::success();
 }
 
-// sinter.scan 8 reverse carry(%h : types) over(%x : types) with(%w : types) -> (types) { ^bb0(...): ... }
+// sinter.scan 8 reverse guarded carry(%h : types) over(%x : types) with(%w : types) -> (types) { ^bb0(...): ... }
 void ScanOp::print(mlir::OpAsmPrinter& p) {
   p << ' ' << static_cast<int64_t>(getTrips());
   if (getReverse()) p << " reverse";
+  if (getGuarded()) p << " guarded";
   for (auto [name, operands] : {std::pair<llvm::StringRef, mlir::ValueRange>("carry", getCarries()),
                                 {"over", getSlices()},
                                 {"with", getInvariants()}}) {
@@ -137,7 +155,8 @@ void ScanOp::print(mlir::OpAsmPrinter& p) {
   }
   p << " -> (" << getResults().getTypes() << ')';
   p.printOptionalAttrDictWithKeyword(
-      (*this)->getAttrs(), {getTripsAttrName(), getReverseAttrName(), getOperandSegmentSizesAttrName()});
+      (*this)->getAttrs(),
+      {getTripsAttrName(), getReverseAttrName(), getGuardedAttrName(), getOperandSegmentSizesAttrName()});
   p << ' ';
   p.printRegion(getBody());
 }
@@ -146,8 +165,9 @@ mlir::ParseResult ScanOp::parse(mlir::OpAsmParser& parser, mlir::OperationState&
   int64_t trips = 0;
   if (parser.parseInteger(trips)) return mlir::failure();
   result.addAttribute("trips", parser.getBuilder().getI64IntegerAttr(trips));
-  if (mlir::succeeded(parser.parseOptionalKeyword("reverse"))) {
-    result.addAttribute("reverse", parser.getBuilder().getUnitAttr());
+  for (llvm::StringRef name : {"reverse", "guarded"}) {
+    if (mlir::succeeded(parser.parseOptionalKeyword(name)))
+      result.addAttribute(name, parser.getBuilder().getUnitAttr());
   }
   llvm::SmallVector<int32_t> sizes;
   for (llvm::StringRef name : {"carry", "over", "with"}) {

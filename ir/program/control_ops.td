@@ -10,8 +10,9 @@ include "sinter/ir/dialect/dialect.td"
 
 // The operands of a loop: `carries` are what the first trip gets from outside; each trip gets its slice of
 // `slices`, along the first dimension; `invariants` are the same in all trips.
-defvar Sinter_LoopOperands = (ins I64Attr:$trips, UnitAttr:$reverse, Variadic<Sinter_Tensor>:$carries,
-                              Variadic<Sinter_Tensor>:$slices, Variadic<Sinter_Tensor>:$invariants);
+defvar Sinter_LoopOperands = (ins I64Attr:$trips, UnitAttr:$reverse, UnitAttr:$guarded,
+                              Variadic<Sinter_Tensor>:$carries, Variadic<Sinter_Tensor>:$slices,
+                              Variadic<Sinter_Tensor>:$invariants);
 
 def ScanOp : Sinter_Op<"scan", [Pure, IsolatedFromAbove, AttrSizedOperandSegments,
                                 SingleBlockImplicitTerminator<"YieldOp">,
@@ -22,6 +23,8 @@ def ScanOp : Sinter_Op<"scan", [Pure, IsolatedFromAbove, AttrSizedOperandSegment
     The region's arguments are the number of the trip, tensor<i64>, then the carries, slices and invariants of the trip. It
     yields the next carries, then values that are stacked along a new first dimension. The results are the carries after the
     last trip, and the stacks. `reverse`: trips run from the last number to the first; slices and stacks keep their places.
+    `guarded`: the first carry is a tensor<i1>, and the trips end before the first one for which it is false. So a guarded
+    scan of many trips is a while, which has no slices and stacks, and one of a single trip is a branch.
   }];
   let arguments = Sinter_LoopOperands;
   let results = (outs Variadic<Sinter_Tensor>:$results);
@@ -36,6 +39,8 @@ def ScanOp : Sinter_Op<"scan", [Pure, IsolatedFromAbove, AttrSizedOperandSegment
     ::mlir::Block& block() { return getBody().front(); }
     YieldOp yield() { return ::llvm::cast<YieldOp>(block().getTerminator()); }
     ::mlir::BlockArgument trip() { return block().getArgument(0); }
+    // True if what the loop carries decides how many trips it makes.
+    bool endsByData() { return getGuarded() && getTrips() > 1; }
     ::mlir::ValueRange lasts() { return getResults().take_front(getCarries().size()); }
     ::mlir::ValueRange stacks() { return getResults().drop_front(getCarries().size()); }
     // Arguments of the region.
@@ -59,7 +64,7 @@ def LoopOp : Sinter_Op<"loop", [Pure, AttrSizedOperandSegments, LibraryInterface
   let arguments = !con((ins FlatSymbolRefAttr:$body), Sinter_LoopOperands);
   let results = (outs Variadic<Sinter_Tensor>:$results);
   let assemblyFormat = [{
-    $body $trips (`reverse` $reverse^)? `carry` `(` $carries `)` `over` `(` $slices `)` `with` `(` $invariants `)`
+    $body $trips (`reverse` $reverse^)? (`guarded` $guarded^)? `carry` `(` $carries `)` `over` `(` $slices `)` `with` `(` $invariants `)`
     attr-dict `:` functional-type(operands, $results)
   }];
   let hasVerifier = 1;

@@ -114,9 +114,11 @@ FactorRule ScanOp::getFactorRule() {
       (is_result ? rule.results : rule.operands)[i][stacked + d] = {factor->second};
     }
   });
-  // A factor that some result lacks cannot be cut: its parts would not agree on that result.
+  // A factor that some result lacks cannot be cut: its parts would not agree on that result. They do agree on
+  // a guard, which has no dimensions, so that no class that it is computed from is cut.
   for (size_t f = 0; f < rule.factors.size(); ++f) {
-    const bool is_in_all = llvm::all_of(rule.results, [&](const ValueFactors& result) {
+    const auto results = llvm::ArrayRef(rule.results).drop_front(getGuarded() ? 1 : 0);
+    const bool is_in_all = llvm::all_of(results, [&](const ValueFactors& result) {
       return FactorRule::Names(result, static_cast<unsigned>(f));
     });
     if (!is_in_all) rule.factors[f].kind = FactorKind::kWhole;
@@ -133,7 +135,7 @@ llvm::SmallVector<Value> ScanOp::buildLocal(mlir::OpBuilder& builder, mlir::Valu
   for (auto [result, of_result] : llvm::zip_equal(getResults(), rule.results)) {
     types.push_back(LocalType(TypeOf(result), of_result, parts));
   }
-  auto local = builder.create<ScanOp>(getLoc(), types, getTripsAttr(), getReverseAttr(),
+  auto local = builder.create<ScanOp>(getLoc(), types, getTripsAttr(), getReverseAttr(), getGuardedAttr(),
                                       operands.take_front(getCarries().size()),
                                       operands.slice(getCarries().size(), getSlices().size()),
                                       operands.drop_front(getCarries().size() + getSlices().size()));

@@ -1,6 +1,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/passes/passes.h"
+#include "sinter/runtime/plan/loop_workspace.h"
 
 namespace sinter {
 
@@ -27,7 +28,9 @@ class PlanFragmentsPass : public impl::PlanFragmentsBase<PlanFragmentsPass> {
       if (!function.getFragment()) continue;
       if (mlir::failed(runPipeline(passes, function))) return signalPassFailure();
       for (plan_ir::CallOp call : loops[function.getSymNameAttr()]) {
-        call.setWorkspaceBytes(function.arenaBytesOf(ir::DeviceOf(call)).value_or(0));
+        const bool has_guard = llvm::cast<ir::LoopOp>(call.libraryOp()).getGuarded();
+        call.setWorkspaceBytes(
+            LoopWorkspaceBytes(function.arenaBytesOf(ir::DeviceOf(call)).value_or(0), has_guard));
       }
     }
   }

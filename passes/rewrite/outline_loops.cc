@@ -3,6 +3,7 @@
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/placed_builder.h"
 #include "sinter/passes/passes.h"
+#include "sinter/passes/rewrite/scan_edits.h"
 
 namespace sinter {
 
@@ -22,6 +23,7 @@ class Outliner {
 
   mlir::LogicalResult run() {
     if (mlir::failed(checkDevices())) return mlir::failure();
+    if (scan_.endsByData()) carryTrip();
     llvm::SmallVector<Value> carries(scan_.getCarries()), slices(scan_.getSlices());
     llvm::SmallVector<Value> invariants(scan_.getInvariants());
     countTrips(slices);
@@ -29,7 +31,7 @@ class Outliner {
     FuncOp body = makeFunction(carries.size(), slices.size(), invariants.size());
     auto loop = builder_.create<ir::LoopOp>(
         scan_.getLoc(), scan_.getResultTypes(), mlir::FlatSymbolRefAttr::get(body.getSymNameAttr()),
-        scan_.getTripsAttr(), scan_.getReverseAttr(), carries, slices, invariants);
+        scan_.getTripsAttr(), scan_.getReverseAttr(), scan_.getGuardedAttr(), carries, slices, invariants);
     ir::SetDevice(loop, ir::DeviceOf(scan_.getOperation()));
     scan_.replaceAllUsesWith(loop);
     scan_.erase();
@@ -50,6 +52,20 @@ class Outliner {
       }
     }
     return mlir::success();
+  }
+
+  // The number of the trip becomes a carry that each trip increases: slices are for trips that are all made.
+  void carryTrip() {
+    if (scan_.trip().use_empty()) return;
+    ir::PlacedBuilder at(scan_);
+    ir::GraphBuilder b(at, scan_.getLoc());
+    const ir::Expr zero = b.full({}, at.getIntegerType(64), 0);
+    scan_ = AddCarry(scan_, zero.value, [&](mlir::OpBuilder& inside, Value carry) {
+      ir::GraphBuilder inner(inside, scan_.getLoc());
+      return (inner.wrap(carry) + 1.0).value;
+    });
+    scan_.trip().replaceAllUsesWith(scan_.carryArguments().back());
+    builder_.setInsertionPoint(scan_);
   }
 
   // The number of the trip becomes a slice of 0, 1, 2, ...

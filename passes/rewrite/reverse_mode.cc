@@ -4,6 +4,7 @@
 
 #include "sinter/ir/program/collective.h"
 #include "sinter/passes/rewrite/collective_gradients.h"
+#include "sinter/passes/rewrite/scan_edits.h"
 #include "sinter/passes/rewrite/scan_gradient.h"
 #include "sinter/passes/rewrite/slice_gradients.h"
 
@@ -90,7 +91,16 @@ void ReverseMode::findPath() {
 
 bool ReverseMode::decomposeOnPath() {
   bool changed = false;
-  for (Operation* op : path_) {
+  for (Operation*& op : path_) {
+    auto scan = llvm::dyn_cast<ir::ScanOp>(op);
+    if (scan && scan.endsByData() && scan.getTrips() < ir::kUnboundedTrips) {
+      const llvm::SmallVector<Value> ends(scan.getResults());
+      ir::ScanOp all = GuardTrips(scan);
+      for (auto [end, result] : llvm::zip_equal(ends, all.getResults())) replace(end, result);
+      op = all;
+      changed = true;
+      continue;
+    }
     auto composite = llvm::dyn_cast<ir::CompositeInterface>(op);
     if (!composite || llvm::isa<ir::DifferentiableInterface>(op)) continue;
     mlir::OpBuilder at(op);
@@ -130,6 +140,12 @@ mlir::LogicalResult ReverseMode::checkDifferentiable(Operation* op) {
   if (ir::Collective::Of(op)) {
     std::string why = WhyNoGradient(op);
     return why.empty() ? mlir::success() : refuse(op->emitOpError(why));
+  }
+  auto scan = llvm::dyn_cast<ir::ScanOp>(op);
+  if (scan && scan.endsByData()) {
+    return refuse(
+        op->emitOpError("has no bound on its trips, and its gradient keeps values of every trip; give it "
+                        "WhileOptions{.at_most = n}, or use StopGradient if that is intended"));
   }
   // The ops of a loop are checked when its gradient is built.
   if (llvm::isa<ir::DifferentiableInterface, ir::ScanOp>(op)) return mlir::success();

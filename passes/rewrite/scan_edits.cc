@@ -19,8 +19,8 @@ ir::ScanOp AddCarry(ir::ScanOp scan, Value start, llvm::function_ref<Value(mlir:
   starts.push_back(start);
   scan.yield().getValuesMutable().assign(yields);
   mlir::OpBuilder at(scan);
-  auto loop = at.create<ir::ScanOp>(scan.getLoc(), types, scan.getTripsAttr(), scan.getReverseAttr(), starts,
-                                    scan.getSlices(), scan.getInvariants());
+  auto loop = at.create<ir::ScanOp>(scan.getLoc(), types, scan.getTripsAttr(), scan.getReverseAttr(),
+                                    scan.getGuardedAttr(), starts, scan.getSlices(), scan.getInvariants());
   loop->setDiscardableAttrs(scan->getDiscardableAttrDictionary());
   loop.getBody().takeBody(scan.getBody());
   for (auto [i, result] : llvm::enumerate(scan.getResults())) {
@@ -51,12 +51,39 @@ void DropResults(ir::ScanOp scan, const llvm::BitVector& is_gone) {
     if (is_gone.test(i)) scan.block().eraseArgument(static_cast<unsigned>(1 + i));
   }
   mlir::OpBuilder at(scan);
-  auto loop = at.create<ir::ScanOp>(scan.getLoc(), types, scan.getTripsAttr(), scan.getReverseAttr(),
-                                    kept_carries, scan.getSlices(), scan.getInvariants());
+  auto loop =
+      at.create<ir::ScanOp>(scan.getLoc(), types, scan.getTripsAttr(), scan.getReverseAttr(),
+                            scan.getGuardedAttr(), kept_carries, scan.getSlices(), scan.getInvariants());
   loop->setDiscardableAttrs(scan->getDiscardableAttrDictionary());
   loop.getBody().takeBody(scan.getBody());
   for (auto [old, now] : llvm::zip_equal(kept_results, loop.getResults())) old.replaceAllUsesWith(now);
   scan.erase();
+}
+
+ir::ScanOp GuardTrips(ir::ScanOp scan) {
+  mlir::OpBuilder at(scan);
+  const mlir::UnitAttr none;
+  auto all = at.create<ir::ScanOp>(scan.getLoc(), scan.getResultTypes(), scan.getTripsAttr(), none, none,
+                                   scan.getCarries(), mlir::ValueRange(), scan.getInvariants());
+  all->setDiscardableAttrs(scan->getDiscardableAttrDictionary());
+  mlir::Block& block = all.getBody().emplaceBlock();
+  for (mlir::BlockArgument argument : scan.block().getArguments())
+    block.addArgument(argument.getType(), argument.getLoc());
+  at.setInsertionPointToEnd(&block);
+  // The trip of the loop is an invariant of the branch.
+  llvm::SmallVector<Value> invariants(all.invariantArguments());
+  invariants.push_back(all.trip());
+  mlir::BlockArgument trip = scan.block().addArgument(scan.trip().getType(), scan.getLoc());
+  scan.trip().replaceAllUsesWith(trip);
+  const llvm::SmallVector<Value> carries(all.carryArguments());
+  auto branch = at.create<ir::ScanOp>(scan.getLoc(), scan.getResultTypes(), at.getI64IntegerAttr(1), none,
+                                      scan.getGuardedAttr(), carries, mlir::ValueRange(), invariants);
+  branch->setDiscardableAttrs(scan->getDiscardableAttrDictionary());
+  branch.getBody().takeBody(scan.getBody());
+  at.create<ir::YieldOp>(scan.getLoc(), branch.getResults());
+  scan.replaceAllUsesWith(all);
+  scan.erase();
+  return all;
 }
 
 }  // namespace sinter

@@ -4,6 +4,8 @@
 //   loop.lasts().back();                                  // What the last trip gave.
 //   DropResults(loop, is_gone);
 //
+//   ir::ScanOp loop = GuardTrips(loop);                   // A while as a scan of branches.
+//
 // The loop that is replaced is erased. Values of its body stay valid.
 #ifndef SINTER_PASSES_REWRITE_SCAN_EDITS_H_
 #define SINTER_PASSES_REWRITE_SCAN_EDITS_H_
@@ -22,6 +24,11 @@ ir::ScanOp AddCarry(ir::ScanOp scan, mlir::Value start,
 // Removes carries and stacks of the loop whose results, without readers, `is_gone` names, and the ops of the
 // body that only they needed. A carry must be read by its own next value alone.
 void DropResults(ir::ScanOp scan, const llvm::BitVector& is_gone);
+
+// Replaces a loop that ends by its data by a scan that makes all trips, in each of which a guarded scan of one
+// trip does the work of the loop, if its guard holds. The results are the same. A gradient can keep what each
+// trip of it needs.
+ir::ScanOp GuardTrips(ir::ScanOp scan);
 
 }  // namespace sinter
 

@@ -189,7 +189,8 @@ void ScanGradient::buildLoop() {
   for (Value value : stacked_) types.push_back(ir::ScanOp::stackType(value.getType(), trips));
   yield.getValuesMutable().append(stacked_);
   loop_ = at.create<ir::ScanOp>(scan_.getLoc(), types, scan_.getTripsAttr(), scan_.getReverseAttr(),
-                                scan_.getCarries(), scan_.getSlices(), scan_.getInvariants());
+                                scan_.getGuardedAttr(), scan_.getCarries(), scan_.getSlices(),
+                                scan_.getInvariants());
   loop_->setDiscardableAttrs(scan_->getDiscardableAttrDictionary());
   loop_.getBody().takeBody(scan_.getBody());
 }
@@ -214,6 +215,14 @@ void ScanGradient::collectOperands(GraphBuilder& b, llvm::ArrayRef<Value> gradie
   const size_t carries = loop_.getCarries().size(), slices = loop_.getSlices().size();
   mlir::OpBuilder at(body_.getTerminator());
   GraphBuilder inner(at, ReverseMode::LocOf(loop_));
+  if (loop_.getGuarded()) {
+    // The gradient has a trip if the loop had one.
+    assert(!loop_.endsByData() && "GuardTrips comes first");
+    const Value flag = loop_.getCarries()[0];
+    const mlir::BlockArgument guard = body_.addArgument(flag.getType(), flag.getLoc());
+    parts.carries.push_back({guard, flag});
+    parts.next.push_back(guard);
+  }
   for (auto [i, argument, operand] :
        llvm::enumerate(loop_.block().getArguments().drop_front(1), loop_->getOperands())) {
     const Value clone = to_gradient_.lookup(Value(argument));
@@ -263,9 +272,9 @@ void ScanGradient::buildGradientLoop(GraphBuilder& b, llvm::ArrayRef<Value> grad
   auto operands = [](llvm::ArrayRef<Argument> arguments) {
     return llvm::map_to_vector(arguments, [](const Argument& argument) { return argument.second; });
   };
-  auto back =
-      b.builder().create<ir::ScanOp>(b.loc(), types, trips, !loop_.getReverse(), operands(parts.carries),
-                                     operands(parts.slices), operands(parts.invariants));
+  auto back = b.builder().create<ir::ScanOp>(b.loc(), types, trips, !loop_.getReverse(), loop_.getGuarded(),
+                                             operands(parts.carries), operands(parts.slices),
+                                             operands(parts.invariants));
   mlir::Block& block = back.getBody().emplaceBlock();
   Value trip = to_gradient_.lookup(Value(loop_.trip()));
   trip.replaceAllUsesWith(block.addArgument(trip.getType(), trip.getLoc()));

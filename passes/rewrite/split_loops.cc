@@ -28,6 +28,8 @@ class Splitter {
 
   void run() {
     if (scan_.getTrips() < 2) return;
+    hoistInvariants();
+    if (scan_.getGuarded()) return;
     moveBefore();
     moveBehind();
   }
@@ -89,7 +91,6 @@ void Splitter::hoistInvariants() {
 
 // Products of slices and invariants are one product for all trips.
 void Splitter::moveBefore() {
-  hoistInvariants();
   findDependences();
   for (auto product : llvm::to_vector(scan_.block().getOps<ir::MatmulOp>())) {
     if (from_carries_.contains(product.getResult())) continue;
@@ -213,7 +214,8 @@ void Splitter::rebuild(llvm::ArrayRef<Behind> products) {
     stack(product.getB());
   }
   auto loop = at.create<ir::ScanOp>(scan_.getLoc(), types, scan_.getTripsAttr(), scan_.getReverseAttr(),
-                                    scan_.getCarries(), scan_.getSlices(), scan_.getInvariants());
+                                    scan_.getGuardedAttr(), scan_.getCarries(), scan_.getSlices(),
+                                    scan_.getInvariants());
   loop->setDiscardableAttrs(scan_->getDiscardableAttrDictionary());
   scan_.yield().getValuesMutable().assign(yields);
   loop.getBody().takeBody(scan_.getBody());

@@ -62,6 +62,14 @@ absl::Status HostRuntime::Fill(void* to, uint8_t value, size_t bytes) {
   return absl::OkStatus();
 }
 
+absl::Status HostRuntime::RunWhile(const void* flag, void*, int64_t trips,
+                                   absl::FunctionRef<absl::Status()> body) {
+  for (int64_t trip = 0; trip < trips && *static_cast<const uint8_t*>(flag) != 0; ++trip) {
+    SINTER_RETURN_IF_ERROR(body());
+  }
+  return absl::OkStatus();
+}
+
 absl::Status HostRuntime::WaitFor(DeviceRuntime& other) {
   return other.is_host_memory() ? absl::OkStatus() : other.Synchronize();
 }

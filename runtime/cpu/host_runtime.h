@@ -42,6 +42,8 @@ class HostRuntime : public DeviceRuntime {
   absl::Status Upload(void* to, const void* from, size_t bytes) override;
   absl::Status Download(void* to, const void* from, size_t bytes) override;
   absl::Status Fill(void* to, uint8_t value, size_t bytes) override;
+  absl::Status RunWhile(const void* flag, void* count, int64_t trips,
+                        absl::FunctionRef<absl::Status()> body) override;
   absl::Status Synchronize() override { return absl::OkStatus(); }
   absl::Status WaitFor(DeviceRuntime& other) override;
   absl::Status CopyFrom(DeviceRuntime& other, void* to, const void* from, size_t bytes) override;

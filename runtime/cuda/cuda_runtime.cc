@@ -10,6 +10,7 @@
 #include "sinter/runtime/cuda/context/cuda_context.h"
 #include "sinter/runtime/cuda/context/cuda_event_timer.h"
 #include "sinter/runtime/cuda/context/exchange_progress.h"
+#include "sinter/runtime/cuda/context/graph_conditions.h"
 #include "sinter/runtime/cuda/context/staging_ring.h"
 #include "sinter/runtime/cuda/cuda_backend.h"
 #include "sinter/runtime/cuda/cudnn/cudnn_session.h"
@@ -98,6 +99,9 @@ class CudaRuntime : public DeviceRuntime {
     const CudaDeviceScope on(context_->index());
     return branches_.Begin(*context_, before);
   }
+  absl::Status PrepareWhile() override;
+  absl::Status RunWhile(const void* flag, void* count, int64_t trips,
+                        absl::FunctionRef<absl::Status()> body) override;
   absl::StatusOr<std::unique_ptr<EventTimer>> MakeEventTimer(size_t events) override;
   Traffic traffic() const override { return traffic_; }
 
@@ -126,6 +130,7 @@ class CudaRuntime : public DeviceRuntime {
   std::unique_ptr<CudnnSession> cudnn_;
   KernelLibraries libraries_;
   CaptureBranches branches_;
+  std::unique_ptr<GraphConditions> conditions_;  // Null: no step needs them.
   std::unique_ptr<StagingRing> ring_, input_ring_;
   CudaEvent given_;    // Recorded on this stream when another stream waits for it.
   CudaEvent arrived_;  // Recorded at the end of a download.
@@ -221,6 +226,25 @@ absl::Status CudaRuntime::EndExchanges() {
   SINTER_RETURN_IF_ERROR(context_->progress()->End(exchanges));
   SINTER_RETURN_IF_ERROR(CudaStatus(cudaEventRecord(exchanged_.get(), exchanges), "end exchanges"));
   return CudaStatus(cudaStreamWaitEvent(stream(), exchanged_.get(), 0), "wait for exchanges");
+}
+
+absl::Status CudaRuntime::PrepareWhile() {
+  if (conditions_ != nullptr) return absl::OkStatus();
+  const CudaDeviceScope on(context_->index());
+  SINTER_ASSIGN_OR_RETURN(conditions_, GraphConditions::Load());
+  return absl::OkStatus();
+}
+
+absl::Status CudaRuntime::RunWhile(const void* flag, void* count, int64_t trips,
+                                   absl::FunctionRef<absl::Status()> body) {
+  const CudaDeviceScope on(context_->index());
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  SINTER_RETURN_IF_ERROR(
+      CudaStatus(cudaStreamIsCapturing(stream(), &capture), "ask whether steps are captured"));
+  if (capture == cudaStreamCaptureStatusNone) return DeviceRuntime::RunWhile(flag, count, trips, body);
+  // The exchanges so far have ended for the steps (FindCollectiveWaits); their stream leaves the capture.
+  SINTER_RETURN_IF_ERROR(EndExchanges());
+  return conditions_->Capture(*context_, {.flag = flag, .count = count, .trips = trips}, body);
 }
 
 absl::Status CudaRuntime::UploadBy(StagingRing& ring, cudaStream_t stream, std::byte* to, const void* from,

@@ -21,6 +21,7 @@
 #include <memory>
 #include <span>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "sinter/runtime/device/event_timer.h"
@@ -131,6 +132,22 @@ class DeviceRuntime {
   // runs after the branches in `before` only and may run concurrently with the others. Call it before any
   // work of the capture, or never. A device without this feature keeps the order of the calls.
   virtual absl::Status BeginBranch(std::span<const uint32_t> /*before*/) { return absl::OkStatus(); }
+
+  // Load phase: prepares RunWhile. FailedPrecondition: the device cannot run it.
+  virtual absl::Status PrepareWhile() { return absl::OkStatus(); }
+  // Runs `body` as long as the byte at `flag`, in the device's memory, is not 0, and at most `trips` times.
+  // `count` has 8 bytes of the device's memory, which the call may change. Within Capture, the captured work
+  // decides: `body` is called once, and must enqueue the same work in each trip.
+  virtual absl::Status RunWhile(const void* flag, void* /*count*/, int64_t trips,
+                                absl::FunctionRef<absl::Status()> body) {
+    for (int64_t trip = 0; trip < trips; ++trip) {
+      uint8_t goes_on = 0;
+      absl::Status status = Download(&goes_on, flag, 1);
+      if (status.ok() && goes_on != 0) status = body();
+      if (!status.ok() || goes_on == 0) return status;
+    }
+    return absl::OkStatus();
+  }
 
   // Makes an event timer with events 0 to `events` - 1 in this device's work. Load phase: allocates. The
   // first call may measure the cost of an event.

@@ -8,6 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/plan_generated.h"
 #include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/loop_workspace.h"
+#include "sinter/runtime/plan/plan_devices.h"
 #include "sinter/runtime/plan/plan_vectors.h"
 #include "sinter/runtime/plan/plan_verifier.h"
 
@@ -16,20 +18,26 @@ namespace {
 
 class LoopStep : public Step {
  public:
-  LoopStep(const fb::Plan& plan, const fb::LoopStep& table)
-      : fragment_(*plan.fragments()->Get(table.fragment())), trips_(table.trips()) {
+  LoopStep(const fb::Plan& plan, const fb::Step& step, DeviceRuntime& runtime)
+      : runtime_(runtime),
+        fragment_(*plan.fragments()->Get(step.body_as_LoopStep()->fragment())),
+        trips_(step.body_as_LoopStep()->trips()),
+        guard_(step.body_as_LoopStep()->guard()),
+        count_offset_(LoopCountOffset(ArenaBytes(fragment_, step.device()))) {
+    const fb::LoopStep& table = *step.body_as_LoopStep();
     for (uint32_t i = 0; i < SizeOrZero(table.arguments()); ++i) {
       const fb::LoopArgument& argument = *table.arguments()->Get(i);
       arguments_.push_back({argument.operand(), argument.first(), argument.stride()});
     }
   }
 
-  absl::Status Load(const fb::Plan& plan, DeviceRuntime& runtime) {
+  absl::Status Load(const fb::Plan& plan) {
+    if (guard_ >= 0) SINTER_RETURN_IF_ERROR(runtime_.PrepareWhile());
     for (uint32_t i = 0; i < SizeOrZero(fragment_.steps()); ++i) {
       const fb::Step& table = *fragment_.steps()->Get(i);
       absl::StatusOr<std::unique_ptr<Step>> made = table.body_as_LoopStep() != nullptr
-                                                       ? MakeLoopStep(plan, table, runtime)
-                                                       : runtime.MakeStep(plan, table);
+                                                       ? MakeLoopStep(plan, table, runtime_)
+                                                       : runtime_.MakeStep(plan, table);
       if (!made.ok()) return AtStep(i, made.status());
       library_workspace_ = std::max(library_workspace_, (*made)->LibraryWorkspaceBytes());
       steps_.push_back({*std::move(made), &table, slots_.size()});
@@ -43,18 +51,32 @@ class LoopStep : public Step {
   absl::Status Run(const StepArgs& args) override {
     std::byte* const arena = static_cast<std::byte*>(args.workspace);
     for (const Place& place : in_arena_) slots_[place.slot] = arena + place.offset;
+    if (guard_ >= 0) return RunWhile(args);
     for (int64_t trip = 0; trip < trips_; ++trip) {
-      for (const Place& place : trip == 0 ? in_parameters_ : moving_) {
-        const Argument& argument = arguments_[place.parameter];
-        slots_[place.slot] = static_cast<std::byte*>(args.buffers[argument.operand]) + argument.first +
-                             trip * argument.stride + place.offset;
-      }
+      SetParameters(args, trip);
       SINTER_RETURN_IF_ERROR(RunTrip(args, trip));
     }
     return absl::OkStatus();
   }
 
  private:
+  absl::Status RunWhile(const StepArgs& args) {
+    // Without steps nothing changes the flag.
+    if (trips_ == 0 || steps_.empty()) return absl::OkStatus();
+    SetParameters(args, 0);
+    int64_t trip = 0;
+    return runtime_.RunWhile(args.buffers[guard_], static_cast<std::byte*>(args.workspace) + count_offset_,
+                             trips_, [&] { return RunTrip(args, trip++); });
+  }
+
+  void SetParameters(const StepArgs& args, int64_t trip) {
+    for (const Place& place : trip == 0 ? in_parameters_ : moving_) {
+      const Argument& argument = arguments_[place.parameter];
+      slots_[place.slot] = static_cast<std::byte*>(args.buffers[argument.operand]) + argument.first +
+                           trip * argument.stride + place.offset;
+    }
+  }
+
   struct Argument {
     uint32_t operand;
     uint64_t first;
@@ -113,8 +135,11 @@ class LoopStep : public Step {
     return absl::Status(status.code(), absl::StrCat("trip ", trip, ", ", status.message()));
   }
 
+  DeviceRuntime& runtime_;
   const fb::Function& fragment_;
   int64_t trips_;
+  int32_t guard_;  // The operand that ends the loop; negative if there is none.
+  uint64_t count_offset_;
   std::vector<Argument> arguments_;
   std::vector<Inner> steps_;
   std::vector<void*> slots_;  // Operands of all steps.
@@ -127,8 +152,8 @@ class LoopStep : public Step {
 
 absl::StatusOr<std::unique_ptr<Step>> MakeLoopStep(const fb::Plan& plan, const fb::Step& step,
                                                    DeviceRuntime& runtime) {
-  auto loop = std::make_unique<LoopStep>(plan, *step.body_as_LoopStep());
-  SINTER_RETURN_IF_ERROR(loop->Load(plan, runtime));
+  auto loop = std::make_unique<LoopStep>(plan, step, runtime);
+  SINTER_RETURN_IF_ERROR(loop->Load(plan));
   return loop;
 }
 

@@ -49,7 +49,7 @@ absl::Status FunctionLaunches::Load() {
     LoadedLaunch loaded;
     if (!is_host && !launch.is_between) {
       loaded.may_capture_with_timers = !launch.steps.empty();
-      loaded.waits = FindCollectiveWaits(steps_.table(), launch.steps);
+      loaded.waits = FindCollectiveWaits(steps_.plan(), steps_.table(), launch.steps);
       const bool has_exchanges = !loaded.waits.empty();
       const bool has_loops = std::ranges::any_of(
           launch.steps, [&](uint32_t step) { return steps_[step].table->body_as_LoopStep() != nullptr; });

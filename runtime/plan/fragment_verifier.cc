@@ -49,7 +49,8 @@ absl::Status CheckRuns(absl::string_view what, const fb::Function& function, con
   }
   if (runs.steps > kPlanMaxRunSteps) {
     return BadPlan("a run of the ", what, " \"", Text(function.name()), "\" makes ", runs.steps,
-                   " steps: at most ", kPlanMaxRunSteps);
+                   " steps: at most ", kPlanMaxRunSteps,
+                   "; a while within another needs a bound of its trips");
   }
   return absl::OkStatus();
 }

@@ -76,10 +76,10 @@ struct MeshAxisInfo {
 class Plan {
  public:
   // This build reads versions 1 to kVersion.
-  static constexpr uint32_t kVersion = 6;
+  static constexpr uint32_t kVersion = 7;
   // Version for writers: the least that the content needs, so that older builds read what they can.
-  static constexpr uint32_t LeastVersion(bool has_mesh, bool has_fragments = false) {
-    return has_fragments ? 6 : has_mesh ? 5 : 4;
+  static constexpr uint32_t LeastVersion(bool has_mesh, bool has_fragments = false, bool has_guards = false) {
+    return has_guards ? 7 : has_fragments ? 6 : has_mesh ? 5 : 4;
   }
 
   // InvalidArgument: not a plan, or a version that this build cannot read. DataLoss: truncated or altered.

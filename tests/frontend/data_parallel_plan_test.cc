@@ -144,7 +144,8 @@ void ExpectOverlap(const BuildForBatch& build) {
     // of them.
     EXPECT_GE(std::count_if(first, last, is_matmul), 10);
     std::vector<size_t> waits;
-    for (const CollectiveWait& wait : FindCollectiveWaits(train, launch.steps)) waits.push_back(wait.before);
+    for (const CollectiveWait& wait : FindCollectiveWaits(ranks.table(), train, launch.steps))
+      waits.push_back(wait.before);
     EXPECT_THAT(waits, Each(Ge(static_cast<size_t>(last - launch.steps.begin()))));
   }
 }

@@ -26,6 +26,7 @@ std::vector<Value> Run(const Call& call, Loop loop, mlir::Block& body, bool has_
   std::vector<Value> results(call.in.begin(), call.in.begin() + carries);
   for (size_t i = carries; i < loop->getNumResults(); ++i) results.push_back(call.Result(i));
   for (int64_t k = 0; k < trips; ++k) {
+    if (loop.getGuarded() && results[0].ints[0] == 0) break;
     const int64_t trip = loop.getReverse() ? trips - 1 - k : k;
     std::vector<Value> arguments;
     if (has_trip) {

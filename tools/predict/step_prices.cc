@@ -134,14 +134,15 @@ WorkClass WorkClassOf(const fb::Step& step) {
 
 namespace {
 
-// A loop takes the time of its steps in each trip, one after the other.
+// A loop takes the time of its steps in each trip, one after the other. How many trips a guard allows is known
+// when it runs: one counts.
 absl::StatusOr<PricedStep> PriceLoop(const fb::Plan& plan, const fb::LoopStep& loop,
                                      const cost::DeviceCosts& costs) {
   PricedStep priced = {.work = WorkClass::kKernels};
   for (const fb::Step* step : OrEmpty(plan.fragments()->Get(loop.fragment())->steps())) {
     const absl::StatusOr<PricedStep> inner = PriceStep(plan, *step, costs);
     if (!inner.ok()) return inner.status();
-    priced.seconds += static_cast<double>(loop.trips()) * inner->seconds;
+    priced.seconds += (loop.guard() < 0 ? static_cast<double>(loop.trips()) : 1.0) * inner->seconds;
     priced.share = std::max(priced.share, inner->share);
     priced.is_as_product = priced.is_as_product || inner->is_as_product;
   }

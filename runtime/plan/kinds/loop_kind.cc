@@ -1,6 +1,10 @@
 // Loops, which run a fragment of the plan: fb::LoopStep.
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/loop_workspace.h"
+#include "sinter/runtime/plan/plan.h"
 #include "sinter/runtime/plan/plan_devices.h"
 #include "sinter/runtime/plan/plan_vectors.h"
 #include "sinter/runtime/plan/plan_verifier.h"
@@ -50,6 +54,26 @@ absl::Status CheckAlignment(const StepToVerify& o, const fb::LoopStep& s, const 
   return absl::OkStatus();
 }
 
+// The byte that ends the loop is an operand's, and the same one in all trips.
+absl::Status CheckGuard(const StepToVerify& o, const fb::LoopStep& s) {
+  if (s.guard() < 0) return absl::OkStatus();
+  if (o.plan.version() < Plan::LeastVersion(false, /*has_fragments=*/true, /*has_guards=*/true)) {
+    return BadPlan("plans of version ", o.plan.version(), " have no guards");
+  }
+  const size_t inputs = o.inputs.size(), count = inputs + o.outputs.size();
+  const auto guard = static_cast<size_t>(s.guard());
+  if (guard >= count) return BadPlan("its guard is operand ", guard, " of ", count);
+  const fb::Buffer& operand = guard < inputs ? *o.inputs[guard] : *o.outputs[guard - inputs];
+  if (operand.bytes() == 0 || static_cast<DType>(operand.type()->dtype()) != DType::kI1) {
+    return BadPlan("its guard is not a truth value");
+  }
+  for (uint32_t i = 0; s.trips() > 1 && i < SizeOrZero(s.arguments()); ++i) {
+    if (s.arguments()->Get(i)->stride() == 0) continue;
+    return BadPlan("argument ", i, " moves from trip to trip, and a guard may end the loop after any");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status VerifyLoop(const StepToVerify& o) {
@@ -77,7 +101,8 @@ absl::Status VerifyLoop(const StepToVerify& o) {
     if (!status.ok()) return BadPlan("argument ", i, ": ", absl::string_view(status.message()));
   }
   SINTER_RETURN_IF_ERROR(CheckAlignment(o, s, fragment));
-  const uint64_t arena = ArenaBytes(fragment, o.step.device());
+  SINTER_RETURN_IF_ERROR(CheckGuard(o, s));
+  const uint64_t arena = LoopWorkspaceBytes(ArenaBytes(fragment, o.step.device()), s.guard() >= 0);
   if (arena > o.step.workspace_bytes()) {
     return BadPlan("its workspace has ", o.step.workspace_bytes(), " bytes, and its fragment needs ", arena);
   }
@@ -86,7 +111,10 @@ absl::Status VerifyLoop(const StepToVerify& o) {
 
 std::string LoopText(const fb::Plan& plan, const fb::Step& step) {
   const fb::LoopStep& loop = *step.body_as_LoopStep();
-  return absl::StrCat("loop ", loop.trips(), " x ", Text(plan.fragments()->Get(loop.fragment())->name()));
+  const std::string trips = loop.guard() < 0    ? absl::StrCat("loop ", loop.trips(), " x ")
+                            : loop.trips() == 1 ? "if "
+                                                : absl::StrCat("while at most ", loop.trips(), " x ");
+  return absl::StrCat(trips, Text(plan.fragments()->Get(loop.fragment())->name()));
 }
 
 }  // namespace sinter

@@ -10,7 +10,7 @@
 #include <numbers>
 #include <set>
 
-#include "sinter/frontend/ops/loops.h"
+#include "sinter/frontend/control/loops.h"
 #include "sinter/frontend/ops/ops.h"
 #include "sinter/tests/frontend/builder_values.h"
 #include "sinter/tests/frontend/error_case.h"

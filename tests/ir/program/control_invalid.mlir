@@ -94,3 +94,36 @@ func.func @few(%h: tensor<2xf32>) {
   sinter.loop @body 2 carry(%h) over() with() : (tensor<2xf32>) -> ()
   return
 }
+
+// -----
+
+func.func @unguarded(%h: tensor<2xf32>) -> tensor<2xf32> {
+  // expected-error @+1 {{is guarded by its first carry; expected one of type tensor<i1>}}
+  %s = sinter.scan 2 guarded carry(%h : tensor<2xf32>) -> (tensor<2xf32>) {
+  ^bb0(%i: tensor<i64>, %c: tensor<2xf32>):
+    sinter.yield %c : tensor<2xf32>
+  }
+  return %s : tensor<2xf32>
+}
+
+// -----
+
+func.func @no_carry() {
+  // expected-error @+1 {{is guarded by its first carry; expected one of type tensor<i1>}}
+  sinter.scan 1 guarded -> () {
+  ^bb0(%i: tensor<i64>):
+    sinter.yield
+  }
+  return
+}
+
+// -----
+
+func.func @stacks(%p: tensor<i1>) -> tensor<2xi1> {
+  // expected-error @+1 {{ends by its guard after any of 2 trips, and has slices or stacks; expected carries and invariants alone}}
+  %s:2 = sinter.scan 2 guarded carry(%p : tensor<i1>) -> (tensor<i1>, tensor<2xi1>) {
+  ^bb0(%i: tensor<i64>, %c: tensor<i1>):
+    sinter.yield %c, %c : tensor<i1>, tensor<i1>
+  }
+  return %s#1 : tensor<2xi1>
+}

@@ -54,3 +54,21 @@ func.func @unread(%h: tensor<2xf32>, %x: tensor<4x2xf32>, %w: tensor<2xf32>) -> 
   }
   return %s#0 : tensor<2xf32>
 }
+
+// A while, and a branch that stacks.
+// CHECK-LABEL: func.func @guarded
+// CHECK: sinter.scan 2147483647 guarded carry(%{{.*}}, %{{.*}} : tensor<i1>, tensor<2xf32>) -> (tensor<i1>, tensor<2xf32>) {
+// CHECK: sinter.scan 1 reverse guarded carry(%{{.*}} : tensor<i1>) with(%{{.*}} : tensor<2xf32>) -> (tensor<i1>, tensor<1x2xf32>) {
+func.func @guarded(%p: tensor<i1>, %h: tensor<2xf32>) -> (tensor<2xf32>, tensor<1x2xf32>) {
+  %s:2 = sinter.scan 2147483647 guarded carry(%p, %h : tensor<i1>, tensor<2xf32>) -> (tensor<i1>, tensor<2xf32>) {
+  ^bb0(%i: tensor<i64>, %g: tensor<i1>, %c: tensor<2xf32>):
+    %n = sinter.exp %c : tensor<2xf32>
+    sinter.yield %g, %n : tensor<i1>, tensor<2xf32>
+  }
+  %t:2 = sinter.scan 1 reverse guarded carry(%p : tensor<i1>) with(%h : tensor<2xf32>) -> (tensor<i1>, tensor<1x2xf32>) {
+  ^bb0(%i: tensor<i64>, %g: tensor<i1>, %c: tensor<2xf32>):
+    %n = sinter.exp %c : tensor<2xf32>
+    sinter.yield %g, %n : tensor<i1>, tensor<2xf32>
+  }
+  return %s#1, %t#1 : tensor<2xf32>, tensor<1x2xf32>
+}

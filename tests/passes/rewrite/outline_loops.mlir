@@ -73,3 +73,23 @@ func.func @apart(%h: tensor<2xf32> {sinter.device = #gpu}) -> tensor<2xf32> {
   }
   return %s : tensor<2xf32>
 }
+
+// -----
+
+// A while counts its trips in a carry, since slices are for trips that are all made; the trip of a branch is a slice of one.
+// CHECK-LABEL: func.func private @ends.loop0
+// CHECK-SAME: (%[[GO:.*]]: tensor<i1> {sinter.parameter = @carry0}, %[[C:.*]]: tensor<i64> {sinter.parameter = @carry1}, %[[I:.*]]: tensor<i64> {sinter.parameter = @carry2}, %[[N:.*]]: tensor<i64> {sinter.parameter = @with0})
+// CHECK-DAG: %[[ONE:.*]] = sinter.constant dense<1> : tensor<i64>
+// CHECK-DAG: sinter.add %[[I]], %[[ONE]]
+// CHECK-LABEL: func.func @ends
+// CHECK: %[[ZERO:.*]] = sinter.constant dense<0> : tensor<i64>
+// CHECK: sinter.loop @ends.loop0 100 guarded carry(%{{.*}}, %{{.*}}, %[[ZERO]]) over() with(%{{.*}})
+func.func @ends(%go: tensor<i1>, %h: tensor<i64>, %n: tensor<i64>) -> tensor<i64> {
+  %s:2 = sinter.scan 100 guarded carry(%go, %h : tensor<i1>, tensor<i64>) with(%n : tensor<i64>) -> (tensor<i1>, tensor<i64>) {
+  ^bb0(%i: tensor<i64>, %g: tensor<i1>, %c: tensor<i64>, %m: tensor<i64>):
+    %a = sinter.add %c, %i : tensor<i64>
+    %t = sinter.compare lt %a, %m : tensor<i64> -> tensor<i1>
+    sinter.yield %t, %a : tensor<i1>, tensor<i64>
+  }
+  return %s#1 : tensor<i64>
+}

@@ -44,10 +44,11 @@ class WaitsTest : public ::testing::Test {
   std::vector<CollectiveWait> Waits() {
     flatbuffers::FlatBufferBuilder builder;
     builder.Finish(fb::Plan::Pack(builder, &plan_.table));
-    const fb::Function& function = *fb::GetPlan(builder.GetBufferPointer())->functions()->Get(0);
+    const fb::Plan& plan = *fb::GetPlan(builder.GetBufferPointer());
+    const fb::Function& function = *plan.functions()->Get(0);
     std::vector<uint32_t> steps(function.steps()->size());
     std::iota(steps.begin(), steps.end(), 0);
-    return FindCollectiveWaits(function, steps);
+    return FindCollectiveWaits(plan, function, steps);
   }
 
   TestPlan plan_;

@@ -3,6 +3,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "sinter/runtime/plan/loop_workspace.h"
 #include "sinter/runtime/session/session.h"
 #include "sinter/tests/runtime/test_plan.h"
 
@@ -73,18 +74,95 @@ TEST(FragmentTest, LoopsRunTheirFragments) {
   EXPECT_THAT(*(*outputs)["sum"].Span<float>(), testing::ElementsAre(46, 62));
 }
 
+struct Alteration {
+  const char* name;
+  std::function<void(fb::PlanT&)> alter;
+  const char* message;
+};
+
+// "twice" doubles a value by adding it to itself, and counts down: the flag of the next trip is the next element
+// of a list that "while" gives it. With one trip it is a branch.
+TestPlan GuardedPlan(int64_t trips) {
+  TestPlan plan;
+  plan.UseTestKernels();
+  {
+    TestFunction f(plan, plan.table.fragments, "twice");
+    const uint32_t value = f.Parameter(DType::kF32, {2}, true), go = f.Parameter(DType::kI1, {}, true),
+                   last = f.Parameter(DType::kI1, {}), arena = f.Arena(DType::kF32, {2});
+    f.Kernel("add_f32", {value, value}, {arena}, 2);
+    f.Copy(arena, value);
+    f.Copy(last, go);
+  }
+  TestFunction f(plan, "while");
+  const uint32_t x = f.Input("x", DType::kF32, {2}), first = f.Input("first", DType::kI1, {}),
+                 last = f.Input("last", DType::kI1, {}), value = f.Arena(DType::kF32, {2}),
+                 go = f.Arena(DType::kI1, {});
+  f.Copy(x, value);
+  f.Copy(first, go);
+  fb::StepT& step = f.Loop(0, trips, {At(1), At(2), At(0)}, {last}, {value, go});
+  step.body.AsLoopStep()->guard = 2;
+  step.workspace_bytes = LoopWorkspaceBytes(8, /*has_guard=*/true);
+  plan.table.functions.back()->arena_bytes += 64;
+  plan.table.version = Plan::LeastVersion(false, true, /*has_guards=*/true);
+  f.Output("value", value);
+  return plan;
+}
+
+TEST(FragmentTest, AGuardEndsTheTrips) {
+  const auto truth = [](bool value) {
+    HostTensor tensor = *HostTensor::Zeros(DType::kI1, {});
+    *static_cast<uint8_t*>(tensor.mutable_data()) = value ? 1 : 0;
+    return tensor;
+  };
+  const HostTensor x = *HostTensor::FromVector<float>({2}, {1, 3});
+  for (const int64_t trips : {0, 1, 2, 5}) {
+    absl::StatusOr<Session> session = GuardedPlan(trips).MakeSession();
+    ASSERT_TRUE(session.ok()) << session.status();
+    for (const auto& [first, last] : {std::pair(false, false), {true, false}, {true, true}, {false, true}}) {
+      auto outputs = session->Run("while", {{"x", x}, {"first", truth(first)}, {"last", truth(last)}});
+      ASSERT_TRUE(outputs.ok()) << outputs.status();
+      const int64_t made = first ? std::min<int64_t>(trips, last ? trips : 1) : 0;
+      const auto times = static_cast<float>(1 << made);
+      EXPECT_THAT(*(*outputs)["value"].Span<float>(), testing::ElementsAre(times, 3 * times)) << trips;
+    }
+  }
+}
+
+const Alteration kBrokenGuards[] = {
+    {"version", [](auto& p) { p.version = 6; }, "plans of version 6 have no guards"},
+    {"operand", [](auto& p) { p.functions[0]->steps[2]->body.AsLoopStep()->guard = 3; },
+     "its guard is operand 3 of 3"},
+    {"type", [](auto& p) { p.functions[0]->steps[2]->body.AsLoopStep()->guard = 1; },
+     "its guard is not a truth value"},
+    {"stride",
+     [](auto& p) {
+       fb::LoopStepT& loop = *p.functions[0]->steps[2]->body.AsLoopStep();
+       loop.trips = 2;
+       p.functions[0]->buffers[2]->type->shape = {2};
+       p.functions[0]->buffers[2]->bytes = 2;
+       p.functions[0]->inputs[2]->type->shape = {2};
+       loop.arguments[2]->stride = 1;
+     },
+     "argument 2 moves from trip to trip, and a guard may end the loop after any"},
+    {"workspace", [](auto& p) { p.functions[0]->steps[2]->workspace_bytes = 8; },
+     "its workspace has 8 bytes, and its fragment needs 16"},
+};
+
+TEST(FragmentTest, BrokenGuardsAreRefused) {
+  ASSERT_TRUE(GuardedPlan(1).Make().ok()) << GuardedPlan(1).Make().status();
+  for (const Alteration& broken : kBrokenGuards) {
+    TestPlan plan = GuardedPlan(1);
+    broken.alter(plan.table);
+    EXPECT_THAT(std::string(plan.Make().status().message()), HasSubstr(broken.message)) << broken.name;
+  }
+}
+
 TEST(FragmentTest, AFailedStepNamesItsTripAndFragment) {
   TestPlan plan = LoopPlan();
   plan.table.fragments[0]->steps[0]->body.AsKernelStep()->symbol = "missing";
   const absl::Status status = plan.MakeSession().status();
   EXPECT_THAT(std::string(status.message()), HasSubstr("step 1 (loop): \"body\", step 0 (add_f32): "));
 }
-
-struct Alteration {
-  const char* name;
-  std::function<void(fb::PlanT&)> alter;
-  const char* message;
-};
 
 fb::StepT& LoopOf(fb::PlanT& plan) { return *plan.functions[0]->steps[1]; }
 fb::LoopStepT& Loop(fb::PlanT& plan) { return *LoopOf(plan).body.AsLoopStep(); }

@@ -236,6 +236,29 @@ TEST_F(LoopsTest, TrainingStepsInOneRunAreThoseOfAsManyRuns) {
   }
 }
 
+// A loss from before the loop has its gradient there: each trip takes the same step.
+TEST_F(LoopsTest, ALossFromAroundHasAGradient) {
+  Graph graph("around");
+  graph.Function("train", Mode::kTrain, [&](Builder& b) {
+    Tensor x = b.Input("x", F32, {2});
+    Variable w = b.MakeVariable("w", F32, {2});
+    const Tensor loss = Sum(Square(b.Read(w) - x));
+    Repeat(3, [&](const Tensor&) { optim::Sgd{.learning_rate = 0.25}.Minimize(loss); });
+    auto [sum, zeros] = Scan(x, Steps{2}, [&](const Tensor& s, const Tensor&) {
+      const std::vector<Tensor> g = Gradients(loss, {x, s}, {.allow_unused = true});
+      return std::pair(s + g[0], g[1]);
+    });
+    b.Output("sum", sum);
+    b.Output("zeros", zeros);
+  });
+  Session session = MustStart(graph, {.device = TestDevice()});
+  const HostTensor x = *HostTensor::FromVector<float>({2}, {1, -2});
+  // The gradient of w is -2 x at w = 0; that of x is 2 x.
+  EXPECT_EQ(Floats(session, "train", {{"x", x}}, "sum"), (std::vector<float>{5, -10}));
+  EXPECT_EQ(VariableFloats(session, "w"), (std::vector<float>{1.5F, -3}));
+  EXPECT_EQ(Floats(session, "train", {{"x", x}}, "zeros"), (std::vector<float>{0, 0, 0, 0}));
+}
+
 TEST_F(LoopsTest, RandomNumbersDifferBetweenTripsAndRuns) {
   Graph graph("draws");
   graph.Function("f", Mode::kTrain, [&](Builder& b) {

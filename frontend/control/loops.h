@@ -12,9 +12,14 @@
 // numbers differ between trips. A tensor leaves a body only by return; using it outside otherwise is an
 // error, and so are inputs and outputs inside.
 //
-// Gradients flow through Scan to its first carries, its slices and the tensors from around.
-#ifndef SINTER_FRONTEND_OPS_LOOPS_H_
-#define SINTER_FRONTEND_OPS_LOOPS_H_
+//   auto [x, step] = While(Pair{x0, b.Zeros(I64, {})},
+//                          [&](const Pair& s) { return Norm(F(s.x)) > 1e-6; },
+//                          [&](Pair s) { return Pair{s.x - F(s.x) / dF(s.x), s.step + 1}; });
+//
+// Gradients flow through Scan to its first carries, its slices and the tensors from around, and through a While
+// with a bound to its first carries and the tensors from around.
+#ifndef SINTER_FRONTEND_CONTROL_LOOPS_H_
+#define SINTER_FRONTEND_CONTROL_LOOPS_H_
 
 #include <concepts>
 #include <cstdint>
@@ -48,13 +53,28 @@ struct ScanOptions {
   int64_t segments = 1;
 };
 
+struct WhileOptions {
+  // The most trips. A gradient needs such a bound: it keeps the carries of as many trips, and goes through
+  // all of them, though those that were not made take little time.
+  int64_t at_most = (int64_t{1} << 31) - 1;
+};
+
 namespace internal_loops {
+
+// The parts of a loop before its body.
+struct Form {
+  const char* name;
+  std::vector<Tensor> first, xs;
+  std::optional<Steps> steps;
+  bool reverse = false;
+  bool is_guarded = false;  // The first carry says whether there is a further trip.
+  bool is_default = false;  // If the guard does not hold, nobody reads the results.
+};
 
 // A loop while it is built. After an error the graph keeps it, and ok() is false.
 class Building {
  public:
-  Building(std::vector<Tensor> first, std::vector<Tensor> xs, std::optional<Steps> steps, ScanOptions options,
-           Where where);
+  Building(Form form, Where where);
   ~Building();  // Drops an unfinished body.
   Building(const Building&) = delete;
   Building& operator=(const Building&) = delete;
@@ -64,11 +84,14 @@ class Building {
   Tensor trip() const;
   const std::vector<Tensor>& carries() const;
   const std::vector<Tensor>& slices() const;
-  // Ends the body. Returns the last carries, then the stacks; empty after an error.
+  // Ends the body. Returns the last carries, then the stacks; empty after an error. A guarded loop of one trip
+  // may give more than it takes: values that are zeros if its guard does not hold.
   std::vector<Tensor> Finish(const std::vector<Tensor>& next, const std::vector<Tensor>& stacked);
 
  private:
   struct State;
+  bool CheckReturned(const std::vector<Tensor>& next, const std::vector<Tensor>& stacked);
+
   std::unique_ptr<State> state_;
 };
 
@@ -95,7 +118,12 @@ auto Run(const C& first, const X& xs, Body& body, ScanOptions options, Where whe
   std::pair<C, Y> result{first, Y()};
   std::optional<Steps> steps;
   if constexpr (kCounts) steps = xs;
-  Building loop(TensorsOf(first), kCounts ? std::vector<Tensor>() : TensorsOf(xs), steps, options, where);
+  Building loop({.name = "Scan",
+                 .first = TensorsOf(first),
+                 .xs = kCounts ? std::vector<Tensor>() : TensorsOf(xs),
+                 .steps = steps,
+                 .reverse = options.reverse},
+                where);
   std::vector<Tensor> results;
   if (loop.ok()) {
     C carry = first;
@@ -175,6 +203,30 @@ void Repeat(int64_t count, Body body, Where where = Where::current()) {
       {}, where);
 }
 
+// Runs `body`, which takes a C and returns the next, as long as `condition`, which takes a C and returns an
+// i1[], is true: before the first trip too. Returns the last C. On a GPU no host takes part. Errors: a
+// condition of another type, carries that change their type, `at_most` below 0.
+template <typename C, typename Condition, typename Body>
+C While(const C& first, Condition condition, Body body, WhileOptions options = {},
+        Where where = Where::current()) {
+  std::vector<Tensor> carries = {condition(first)};
+  for (const Tensor& tensor : internal_loops::TensorsOf(first)) carries.push_back(tensor);
+  internal_loops::Building loop(
+      {.name = "While", .first = std::move(carries), .steps = Steps{options.at_most}, .is_guarded = true},
+      where);
+  C last = first;
+  std::vector<Tensor> results;
+  if (loop.ok()) {
+    internal_loops::Put(loop.carries(), 1, last);
+    last = body(std::move(last));
+    std::vector<Tensor> next = {condition(last)};
+    for (const Tensor& tensor : internal_loops::TensorsOf(last)) next.push_back(tensor);
+    results = loop.Finish(next, {});
+  }
+  internal_loops::Put(results, 1, last);
+  return last;
+}
+
 }  // namespace sinter
 
-#endif  // SINTER_FRONTEND_OPS_LOOPS_H_
+#endif  // SINTER_FRONTEND_CONTROL_LOOPS_H_
