@@ -2,42 +2,13 @@
 // A block computes 64 x 64 elements and a thread 4 x 4 of them, with 16 elements of k at a time in shared
 // memory. Sums follow the order of k; integers wrap.
 //
-// Constants: E; kM, kN, kK; kTransposeA, kTransposeB, kHasBias; kActivation, a number of
-// ir/library/linear_ops.td.
+// Constants: E; kM, kN, kK; kTransposeA, kTransposeB, kHasBias; kActivation, as in
+// activate.cuh.
 typedef E::Storage Storage;
 typedef E::Compute Compute;
 constexpr int kSide = 64, kDepth = 16, kEach = 4, kThreads = 256;
 // Row pitch of the tiles, in elements. The extra column puts adjacent k in different banks.
 constexpr int kPitch = kSide + 1;
-
-__device__ __forceinline__ float Exp(float x) { return expf(x); }
-__device__ __forceinline__ double Exp(double x) { return exp(x); }
-__device__ __forceinline__ float Tanh(float x) { return tanhf(x); }
-__device__ __forceinline__ double Tanh(double x) { return tanh(x); }
-__device__ __forceinline__ float Erf(float x) { return erff(x); }
-__device__ __forceinline__ double Erf(double x) { return erf(x); }
-
-template <typename C>
-__device__ __forceinline__ C Activate(C x) {
-  if constexpr (kActivation == 0) {
-    return x;
-  } else {
-    switch (kActivation) {
-      case 1:
-        return x < 0 ? C(0) : x;  // NaN stays NaN.
-      case 2:
-        return x * C(0.5) * (C(1) + Erf(x * C(0.70710678118654752440)));
-      case 3:
-        return x * C(0.5) * (C(1) + Tanh(C(0.79788456080286535588) * (x + C(0.044715) * x * x * x)));
-      case 4:
-        return C(1) / (C(1) + Exp(-x));
-      case 5:
-        return Tanh(x);
-      default:
-        return x / (C(1) + Exp(-x));
-    }
-  }
-}
 
 // Copies the tile's [kDepth, kSide] elements of a matrix, whose rows are those of y (for a) or its columns
 // (for b). Elements outside the matrix are 0. `k_runs`: adjacent elements in memory are adjacent in k, so

@@ -125,7 +125,9 @@ class Outliner {
     }
     if (!device) return body;
     for (Operation& op : body.getBody().front().without_terminator()) {
-      if (!ir::FollowsUsers(&op)) ir::SetDevice(&op, device);
+      // What the body gives is where the loop is, also a constant.
+      const bool is_given = llvm::is_contained(op.getUsers(), body.getBody().front().getTerminator());
+      if (is_given || !ir::FollowsUsers(&op)) ir::SetDevice(&op, device);
     }
     return body;
   }

@@ -159,6 +159,26 @@ std::vector<Case> MatmulCases() {
                                   ") -> tensor<256x128xf32>"),
                      {"matmul_tf32_split", "matmul_tf32"}});
   }
+  // m, n, k: several tiles and chunks, and parts of them.
+  for (const auto& [m, n, k] : {std::array{13, 70, 33}, {32, 40, 1100}, {1, 9, 600}, {3, 1, 1}}) {
+    for (const bool turned : {false, true}) {
+      for (const int activation : {0, 1, 5}) {
+        const std::string left = absl::StrCat("tensor<", m, "x", k, "xf32>"),
+                          right = turned ? absl::StrCat("tensor<", n, "x", k, "xf32>")
+                                         : absl::StrCat("tensor<", k, "x", n, "xf32>"),
+                          bias = absl::StrCat("tensor<", n, "xf32>");
+        cases.push_back(
+            {absl::StrCat("matmul of few rows ", m, " ", n, " ", k, turned ? " turned " : " ", activation),
+             "f32",
+             absl::StrCat("%a: ", left, ", %b: ", right, ", %c: ", bias),
+             absl::StrCat("sinter.matmul %a, %b ", activation == 0 ? "" : "bias %c ",
+                          "{activation = ", activation, " : i32", turned ? ", transpose_b" : "", "} : (",
+                          left, ", ", right, activation == 0 ? "" : absl::StrCat(", ", bias), ") -> tensor<",
+                          m, "x", n, "xf32>"),
+             {"matmul_few_rows"}});
+      }
+    }
+  }
   for (int activation = 0; activation < 7; ++activation) {
     // For these two, cuBLASLt computes the other types with a bias. Its relu does not keep NaN.
     const bool only_f64 = activation == 0 || activation == 3;

@@ -31,6 +31,19 @@ TEST(ConstantsOnGpuTest, Loops) {
   });
 }
 
+TEST(ConstantsOnGpuTest, BodiesThatGiveThem) {
+  ExpectCompiles([](Builder& b) {
+    const Tensor p = b.Input("p", I1, {});
+    b.Output("chosen", Cond(p, [&] { return b.Full(F32, {2}, 7.0); }, [&] { return b.Ones(F32, {2}); }));
+    const auto [none, stack] =
+        Scan(None{}, Steps{3}, [&](None n, const Tensor&) { return std::pair(n, b.Full(F32, {2}, 3.0)); });
+    b.Output("stack", stack);
+    b.Output("last", While(
+                         b.Zeros(F32, {2}), [](const Tensor& x) { return Any(x < 1.0); },
+                         [&](const Tensor&) { return b.Full(F32, {2}, 2.0); }));
+  });
+}
+
 TEST(ConstantsOnGpuTest, GradientsTowardsThem) {
   ExpectCompiles([](Builder& b) {
     const Tensor c = b.Full(F64, {7}, 0.5), x = b.Input("x", F64, {7});

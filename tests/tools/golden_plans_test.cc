@@ -159,19 +159,21 @@ TEST_F(GoldenPlansTest, AllLoadAndGiveTheSameResults) {
     }
   }
   // Each version has a plan for a CPU, but for those whose plans are lost.
-  EXPECT_THAT(ran, ElementsAre(1, 4, 5, 6))
+  EXPECT_THAT(ran, ElementsAre(1, 4, 5, 6, 7))
       << "versions of which a golden plan below " << SINTER_GOLDEN_PLANS << " runs here";
 }
 
 // A new version of the format brings plans of its own, once the compiler writes it.
 TEST_F(GoldenPlansTest, EachVersionThatTheCompilerWritesHasPlansForCpusAndGpus) {
-  EXPECT_EQ(Plan::LeastVersion(/*has_mesh=*/true, /*has_fragments=*/true), Plan::kVersion);
+  EXPECT_EQ(Plan::LeastVersion(/*has_mesh=*/true, /*has_fragments=*/true, /*has_guards=*/true),
+            Plan::kVersion);
   struct Content {
-    bool has_mesh, has_fragments;
+    bool has_mesh, has_fragments, has_guards;
   };
-  for (const auto& [has_mesh, has_fragments] :
-       {Content{false, false}, Content{true, false}, Content{false, true}}) {
-    const uint32_t version = Plan::LeastVersion(has_mesh, has_fragments);
+  for (const auto& [has_mesh, has_fragments, has_guards] :
+       {Content{false, false, false}, Content{true, false, false}, Content{false, true, false},
+        Content{false, true, true}}) {
+    const uint32_t version = Plan::LeastVersion(has_mesh, has_fragments, has_guards);
     SCOPED_TRACE(version);
     int for_cpu = 0, for_gpu = 0;
     for (const fs::path& file : PlansOfVersion(version)) {

@@ -1,5 +1,6 @@
-// Matmuls that cuBLASLt does not compute, and small ones in tf32, for which cuBLASLt uses too few tiles.
-// The kernels are kernels/cuda/matmul.cuh and kernels/cuda/split_matmul.cuh; see docs/performance-notes.md.
+// Matmuls that cuBLASLt does not compute, small ones in tf32, for which cuBLASLt uses too few tiles, and those
+// of few rows in f32, for which it sums k in one long chain. The kernels are kernels/cuda/matmul.cuh,
+// split_matmul.cuh and few_rows_matmul.cuh; see docs/performance-notes.md.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -27,6 +28,11 @@ constexpr int64_t kSplitBlocks =
 constexpr int64_t kShortestSplit = 64;  // The shortest part of k.
 // The longest k that is not split: its sum takes as long as a second launch.
 constexpr int64_t kLongestWhole = 256;
+
+// Matmuls of few rows: the most rows, terms of a sum, and elements of b for half of the rows. With more,
+// cuBLASLt has enough tiles, or splits the sums over more blocks.
+constexpr int64_t kMostFewRows = 32, kMostTerms = 2048, kMostFactors = int64_t{1} << 20;
+constexpr int64_t kLanes = 32, kWarpsAlong = 8;
 
 // True if only cuBLASLt computes the matmul.
 bool IsCublasOnly(ir::MatmulOp matmul) {
@@ -74,11 +80,48 @@ absl::StatusOr<CudaCatalogCall> LowerSplit(mlir::Operation* op) {
   return call;
 }
 
-// True for matmuls of integers, matmuls with an epilogue that cuBLASLt cannot apply, and matmuls that are
-// split.
+// True for f32 matmuls of so few rows that the time is that of one sum.
+bool HasFewRows(ir::MatmulOp matmul) {
+  auto is_f32 = [](mlir::Value x) { return ir::TypeOf(x).getElementType().isF32(); };
+  if (IsCublasOnly(matmul) || matmul.getMath() != ir::MathMode::ieee || matmul.getTransposeA() ||
+      !is_f32(matmul.getA()) || matmul.getA().getType().getRank() != 2) {
+    return false;
+  }
+  const ir::MatmulSizes s = ir::MatmulSizes::Of(matmul);
+  const int64_t most = s.m <= kMostFewRows / 2 ? kMostFactors : kMostFactors / 2;
+  return s.batch == 1 && std::min({s.m, s.n, s.k}) > 0 && s.m <= kMostFewRows && s.k <= kMostTerms &&
+         s.n * s.k <= most;
+}
+
+CudaCatalogCall LowerFewRows(ir::MatmulOp matmul) {
+  const ir::MatmulSizes s = ir::MatmulSizes::Of(matmul);
+  const bool along = matmul.getTransposeB(), has_bias = static_cast<bool>(matmul.getBias());
+  const int64_t warps = along ? kWarpsAlong : std::clamp<int64_t>(llvm::divideCeilSigned(s.k, kLanes), 1, 16);
+  const int64_t tiles = llvm::divideCeilSigned(s.n, along ? kWarpsAlong : kLanes);
+  int64_t rows = 16;
+  auto blocks = [&] { return tiles * llvm::divideCeilSigned(s.m, rows); };
+  while (rows > 1 && (rows >= 2 * s.m || (rows > 4 && blocks() < kSplitBlocks / 2))) rows /= 2;
+  CatalogText text(FitsIndex32(std::max({s.m * s.n, s.m * s.k, s.k * s.n})));
+  text.Number("kM", s.m).Number("kN", s.n).Number("kK", s.k).Number("kTransposeB", along);
+  text.Number("kHasBias", has_bias).Number("kActivation", static_cast<int64_t>(matmul.getActivation()));
+  text.Number("kRows", rows).Number("kWarps", warps);
+  text.Append(kernels::CudaText("activate")).Append(kernels::CudaText("few_rows_matmul"));
+  std::vector<CatalogArgument> inputs;
+  for (unsigned i = 0; i < matmul->getNumOperands(); ++i) inputs.push_back({In(matmul, i), "const float"});
+  CudaCatalogCall call;
+  call.launches.push_back(
+      text.Launch("matmul_few_rows",
+                  has_bias ? "MultiplyFewRows($0, $1, $2, $3)" : "MultiplyFewRows($0, $1, nullptr, $2)",
+                  inputs, {{Out(matmul, 0), "float"}}, blocks(), warps * kLanes));
+  call.flops = 2.0 * s.m * s.n * s.k;
+  return call;
+}
+
+// True for matmuls of integers, matmuls with an epilogue that cuBLASLt cannot apply, matmuls that are split,
+// and those of few rows.
 bool Computes(mlir::Operation* op) {
   auto matmul = llvm::cast<ir::MatmulOp>(op);
-  if (ir::tf32::Computes(matmul)) return true;
+  if (ir::tf32::Computes(matmul) || HasFewRows(matmul)) return true;
   return !ir::cuda::AgainstCublas(ir::TypeOf(matmul.getA()).getElementType(), matmul.getActivation(),
                                   static_cast<bool>(matmul.getBias()))
               .empty();
@@ -87,6 +130,7 @@ bool Computes(mlir::Operation* op) {
 absl::StatusOr<CudaCatalogCall> LowerMatmul(mlir::Operation* op) {
   auto matmul = llvm::cast<ir::MatmulOp>(op);
   if (ir::tf32::Computes(matmul)) return LowerSplit(op);
+  if (HasFewRows(matmul)) return LowerFewRows(matmul);
   if (IsCublasOnly(matmul)) {
     return absl::UnimplementedError(absl::StrCat(UserLine(op->getLoc()),
                                                  ": a matmul with an addend, a scale or a result of f32 "
@@ -106,7 +150,7 @@ absl::StatusOr<CudaCatalogCall> LowerMatmul(mlir::Operation* op) {
   text.Number("kM", m).Number("kN", n).Number("kK", k);
   text.Number("kTransposeA", matmul.getTransposeA()).Number("kTransposeB", matmul.getTransposeB());
   text.Number("kHasBias", has_bias).Number("kActivation", static_cast<int64_t>(matmul.getActivation()));
-  text.Append(kernels::CudaText("matmul"));
+  text.Append(kernels::CudaText("activate")).Append(kernels::CudaText("matmul"));
   std::vector<CatalogArgument> inputs;
   for (unsigned i = 0; i < op->getNumOperands(); ++i) inputs.push_back({In(op, i), "const Storage"});
   call.launches.push_back(text.Launch(
