@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "sinter/frontend/graph/graph_state.h"
 #include "sinter/frontend/ops/ops.h"
+#include "sinter/ir/dialect/initial_values.h"
 
 namespace sinter::nn {
 namespace {
@@ -22,6 +23,10 @@ void CopyInitialValue(ir::VariableOp from, ir::VariableOp to) {
   to.setAAttr(from.getAAttr());
   to.setBAttr(from.getBAttr());
   to.setSeedAttr(from.getSeedAttr());
+  for (const llvm::StringRef name : {ir::kInitialRangeAttr, ir::kInitialValuesAttr}) {
+    to->removeAttr(name);
+    if (mlir::Attribute attribute = from->getAttr(name)) to->setAttr(name, attribute);
+  }
 }
 
 }  // namespace
