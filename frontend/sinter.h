@@ -66,6 +66,7 @@
 #include "sinter/frontend/optim/averages.h"
 #include "sinter/frontend/optim/hooks.h"
 #include "sinter/frontend/optim/hyper.h"
+#include "sinter/frontend/optim/lbfgs.h"
 #include "sinter/frontend/optim/matrix_rules.h"
 #include "sinter/frontend/optim/optimizer.h"
 #include "sinter/frontend/optim/rate_schedule.h"

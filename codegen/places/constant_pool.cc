@@ -11,7 +11,8 @@ namespace {
 
 constexpr size_t kConstantAlignment = 64;
 
-// Row-major; an i1 element takes a byte.
+}  // namespace
+
 std::string RawBytes(mlir::DenseElementsAttr values) {
   std::string bytes;
   if (values.getElementType().isInteger(1)) {
@@ -24,8 +25,6 @@ std::string RawBytes(mlir::DenseElementsAttr values) {
   for (int64_t i = 0; i < values.getNumElements(); ++i) bytes.append(raw.begin(), raw.end());
   return bytes;
 }
-
-}  // namespace
 
 absl::StatusOr<uint64_t> ConstantPool::Add(plan_ir::ConstantOp constant) {
   auto dense = llvm::dyn_cast<mlir::DenseElementsAttr>(constant.getValue());

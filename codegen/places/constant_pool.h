@@ -10,9 +10,13 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "mlir/IR/BuiltinAttributes.h"
 #include "sinter/ir/plan/plan_ops.h"
 
 namespace sinter::codegen {
+
+// All elements, row-major; an i1 element takes a byte.
+std::string RawBytes(mlir::DenseElementsAttr values);
 
 class ConstantPool {
  public:

@@ -9,6 +9,7 @@
 #include "sinter/codegen/plan/backends.h"
 #include "sinter/codegen/plan/device_code.h"
 #include "sinter/codegen/plan/plan_function.h"
+#include "sinter/ir/dialect/initial_values.h"
 #include "sinter/ir/dialect/mesh.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/program/collective.h"
@@ -16,6 +17,7 @@
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/plan/plan.h"
 #include "sinter/runtime/plan/plan_verifier.h"
+#include "sinter/runtime/tensor/initializer.h"
 
 namespace sinter::codegen {
 
@@ -27,6 +29,8 @@ constexpr size_t kSectionAlignment = 64;
 
 static_assert(static_cast<int>(ir::Initializer::orthogonal) ==
               static_cast<int>(fb::InitializerKind::Orthogonal));
+static_assert(static_cast<int>(InitialValues::Kind::kValues) ==
+              static_cast<int>(fb::InitializerKind::Values));
 static_assert(static_cast<int>(ir::DeviceKind::cpu) == static_cast<int>(fb::DeviceKind::Cpu));
 static_assert(static_cast<int>(ir::DeviceKind::gpu) == static_cast<int>(fb::DeviceKind::Gpu));
 
@@ -87,6 +91,25 @@ Offset<flatbuffers::Vector<uint32_t>> WriteSumAxes(flatbuffers::FlatBufferBuilde
   return builder.CreateVector(axes);
 }
 
+Offset<fb::Initializer> WriteInitializer(flatbuffers::FlatBufferBuilder& builder, ir::VariableOp variable) {
+  auto kind = static_cast<fb::InitializerKind>(variable.getInitializer());
+  double low = 0, high = 0;
+  if (auto range = variable->getAttrOfType<mlir::DenseF64ArrayAttr>(ir::kInitialRangeAttr)) {
+    kind = fb::InitializerKind::TruncatedNormal;
+    low = range[0], high = range[1];
+  }
+  Offset<flatbuffers::Vector<uint8_t>> values;
+  if (auto dense = variable->getAttrOfType<mlir::DenseElementsAttr>(ir::kInitialValuesAttr)) {
+    kind = fb::InitializerKind::Values;
+    if (!variable->hasAttr(ir::kReplicaOfAttr)) {
+      const std::string bytes = RawBytes(dense);
+      values = builder.CreateVector(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+    }
+  }
+  return fb::CreateInitializer(builder, kind, variable.getA().convertToDouble(),
+                               variable.getB().convertToDouble(), variable.getSeed(), low, high, values);
+}
+
 std::vector<Offset<fb::Variable>> WriteVariables(mlir::ModuleOp module, PlanContents& plan) {
   std::vector<Offset<fb::Variable>> variables;
   flatbuffers::FlatBufferBuilder& builder = plan.builder;
@@ -100,9 +123,7 @@ std::vector<Offset<fb::Variable>> WriteVariables(mlir::ModuleOp module, PlanCont
     plan.variables[variable.getSymName().str()] = variables.size();
     auto type = llvm::cast<mlir::RankedTensorType>(variable.getType());
     auto name = builder.CreateString(variable.getSymName().str());
-    auto initializer = fb::CreateInitializer(
-        builder, static_cast<fb::InitializerKind>(variable.getInitializer()),
-        variable.getA().convertToDouble(), variable.getB().convertToDouble(), variable.getSeed());
+    auto initializer = WriteInitializer(builder, variable);
     auto box = WriteBox(builder, variable);
     auto sum_axes = WriteSumAxes(builder, variable);
     llvm::SmallVector<UserLocation> lines = UserLocations(variable.getLoc());

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "sinter/frontend/graph/identifier.h"
+#include "sinter/ir/dialect/initial_values.h"
 #include "sinter/ir/dialect/mesh.h"
 #include "sinter/ir/dialect/shape_checks.h"
 #include "sinter/ir/dialect/sharding.h"
@@ -98,9 +99,24 @@ ir::ShardingAttr DimsAttrOf(const std::vector<DimName>& dims, const Shape& shape
   return names.attribute(&context);
 }
 
+mlir::DenseElementsAttr DenseOf(const HostTensor& tensor, mlir::MLIRContext& context) {
+  const Shape shape(tensor.shape().begin(), tensor.shape().end());
+  const auto type = TensorType(tensor.dtype(), shape, context);
+  const llvm::ArrayRef<char> raw(static_cast<const char*>(tensor.data()),
+                                 static_cast<size_t>(tensor.num_bytes()));
+  if (raw.empty()) return mlir::DenseElementsAttr::get(type, llvm::ArrayRef<mlir::Attribute>());
+  if (tensor.dtype() != DType::kI1) return mlir::DenseElementsAttr::getFromRawBuffer(type, raw);
+  llvm::SmallVector<bool> bits;
+  for (const char c : raw) bits.push_back(c != 0);
+  return mlir::DenseElementsAttr::get(type, llvm::ArrayRef<bool>(bits));
+}
+
 // Describes why `init` cannot be a variable's initial value; empty if it can.
 std::string InitialValueFault(const VariableInit& init, DType dtype, const Shape& shape) {
   if (init.kind == VariableInit::Kind::kConstant) return ConstantInitFault(init.a, dtype, shape);
+  if (init.kind == VariableInit::Kind::kValues) {
+    return init.values && *init.values ? "" : "needs a function of its initial values";
+  }
   const std::string of = absl::StrCat("of ", TypeString(dtype, shape));
   if (!IsFloat(dtype)) {
     return absl::StrCat(of, " cannot start from random floats; use a constant initialiser");
@@ -112,7 +128,11 @@ std::string InitialValueFault(const VariableInit& init, DType dtype, const Shape
   if (init.kind == VariableInit::Kind::kUniform && a > b) {
     return absl::StrCat("needs an initialiser with low <= high, got ", a, " and ", b);
   }
-  if (init.kind == VariableInit::Kind::kNormal && b < 0) {
+  const bool is_truncated = init.kind == VariableInit::Kind::kTruncatedNormal;
+  if (is_truncated && !(init.low < init.high && std::isfinite(init.high - init.low))) {
+    return absl::StrCat("needs an initialiser with low < high, got ", init.low, " and ", init.high);
+  }
+  if ((init.kind == VariableInit::Kind::kNormal || is_truncated) && b < 0) {
     return absl::StrCat("needs an initialiser with a deviation of at least 0, got ", b);
   }
   if (init.kind == VariableInit::Kind::kOrthogonal && shape.size() < 2) {
@@ -393,17 +413,40 @@ ir::VariableOp GraphState::FindOrMake(const std::string& name, DType dtype, cons
     return fits ? found->second : ir::VariableOp();
   }
   if (!CheckNewVariable(name, dtype, shape, options, where)) return {};
-  auto builder = mlir::OpBuilder::atBlockBegin(module_->getBody());
-  if (!variables.empty()) builder.setInsertionPointAfter(variable_ops.at(variables.back().name()));
-  auto kind = static_cast<ir::Initializer>(options.init.kind);
   int64_t seed =
       static_cast<int64_t>(HashName(name) ^ (static_cast<uint64_t>(seed_) * 0x9E3779B97F4A7C15ull));
+  mlir::DenseElementsAttr values;
+  if (options.init.kind == VariableInit::Kind::kValues) {
+    const absl::StatusOr<HostTensor> made = (*options.init.values)(dtype, shape, seed);
+    const bool fits =
+        made.ok() && made->dtype() == dtype && Shape(made->shape().begin(), made->shape().end()) == shape;
+    if (!fits) {
+      Error(where, absl::StrCat("Variable \"", name, "\""),
+            absl::StrCat("of ", TypeString(dtype, shape), " ",
+                         made.ok() ? absl::StrCat("gets initial values of ",
+                                                  ShapeToString(made->dtype(), made->shape()),
+                                                  "; they must be of its type")
+                                   : std::string(made.status().message())));
+      return {};
+    }
+    values = DenseOf(*made, *context_);
+  }
+  auto builder = mlir::OpBuilder::atBlockBegin(module_->getBody());
+  if (!variables.empty()) builder.setInsertionPointAfter(variable_ops.at(variables.back().name()));
+  const bool is_truncated = options.init.kind == VariableInit::Kind::kTruncatedNormal;
+  const auto kind = values         ? ir::Initializer::constant
+                    : is_truncated ? ir::Initializer::normal
+                                   : static_cast<ir::Initializer>(options.init.kind);
   auto op = builder.create<ir::VariableOp>(
       Locate(where, absl::StrCat("variable ", name)), builder.getStringAttr(name),
       mlir::TypeAttr::get(TensorType(dtype, shape, *context_)),
       ir::InitializerAttr::get(context_.get(), kind), builder.getF64FloatAttr(options.init.a.real()),
       builder.getF64FloatAttr(options.init.b), builder.getI64IntegerAttr(seed),
       options.trainable ? builder.getUnitAttr() : mlir::UnitAttr());
+  if (values) op->setAttr(ir::kInitialValuesAttr, values);
+  if (is_truncated) {
+    op->setAttr(ir::kInitialRangeAttr, builder.getDenseF64ArrayAttr({options.init.low, options.init.high}));
+  }
   if (options.device) ir::SetDevice(op, AttrOf(*options.device, *context_));
   if (!options.dims.empty()) op->setAttr(ir::kDimsAttr, DimsAttrOf(options.dims, shape, *context_));
   variables.emplace_back(this, name, dtype, shape);

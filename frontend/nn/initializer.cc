@@ -1,10 +1,28 @@
 #include "sinter/frontend/nn/initializer.h"
 
 #include <cmath>
+#include <utility>
 
 namespace sinter::nn {
 
+namespace {
+
+// The deviation of a normal distribution of deviation 1, cut to two deviations.
+constexpr double kDeviationOfTruncated = 0.87962566103423978;
+
+}  // namespace
+
+Initializer::Initializer(VariableInit::Values values)
+    : values_(std::make_shared<const VariableInit::Values>(std::move(values))) {}
+
+Initializer Initializer::Between(double low, double high) const {
+  Initializer result = *this;
+  result.low_ = low, result.high_ = high;
+  return result;
+}
+
 VariableInit Initializer::Resolve(double fan_in, double fan_out) const {
+  if (values_ != nullptr) return {.kind = VariableInit::Kind::kValues, .values = values_};
   const double fan = fan_ == Fan::kIn ? fan_in : fan_ == Fan::kOut ? fan_out : (fan_in + fan_out) / 2;
   double variance = fan > 0 ? a_ / fan : 0;
   switch (kind_) {
@@ -20,6 +38,10 @@ VariableInit Initializer::Resolve(double fan_in, double fan_out) const {
       return {VariableInit::Kind::kUniform, -std::sqrt(3 * variance), std::sqrt(3 * variance)};
     case Kind::kOrthogonal:
       return {VariableInit::Kind::kOrthogonal, a_, 0};
+    case Kind::kTruncated:
+      return {VariableInit::Kind::kTruncatedNormal, a_, b_, low_, high_};
+    case Kind::kScaledTruncated:
+      return {VariableInit::Kind::kTruncatedNormal, 0, std::sqrt(variance) / kDeviationOfTruncated, -2, 2};
   }
   return {};
 }
@@ -36,8 +58,10 @@ Initializer HeUniform() { return {Initializer::Kind::kScaledUniform, 2, 0}; }
 Initializer LeCunNormal() { return {Initializer::Kind::kScaledNormal, 1, 0}; }
 Initializer LeCunUniform() { return {Initializer::Kind::kScaledUniform, 1, 0}; }
 Initializer VarianceScaling(double scale, Initializer::Fan fan, Spread spread) {
-  const bool is_normal = spread == Spread::kNormal;
-  return {is_normal ? Initializer::Kind::kScaledNormal : Initializer::Kind::kScaledUniform, scale, 0, fan};
+  static constexpr Initializer::Kind kKinds[] = {Initializer::Kind::kScaledNormal,
+                                                 Initializer::Kind::kScaledUniform,
+                                                 Initializer::Kind::kScaledTruncated};
+  return {kKinds[static_cast<int>(spread)], scale, 0, fan};
 }
 
 double Gain(Nonlinearity nonlinearity, double slope) {

@@ -216,6 +216,11 @@ class Sequential : public Module {
   explicit Sequential(const std::vector<Module>& modules);
 };
 
+// A Sequential of `count` clones of the module (ModuleOf::Clone), named "0", "1", ...
+//   nn::Repeat(12, Block(64))
+Sequential Repeat(int64_t count, const Module& module, Copying copying = Copying::kInit,
+                  Where where = Where::current());
+
 // Adds to x the result of a Sequential of the modules, which must have x's type. Children are named as in
 // Sequential.
 class Residual : public Module {

@@ -13,10 +13,25 @@
 #include "absl/strings/str_join.h"
 #include "sinter/frontend/graph/graph_state.h"
 #include "sinter/frontend/ops/ops.h"
+#include "sinter/ir/dialect/initial_values.h"
 
 namespace sinter::nn {
+namespace {
 
-AnyLayer::AnyLayer() : id_(NextOwnerId()) {}
+void CopyInitialValue(ir::VariableOp from, ir::VariableOp to) {
+  to.setInitializerAttr(from.getInitializerAttr());
+  to.setAAttr(from.getAAttr());
+  to.setBAttr(from.getBAttr());
+  to.setSeedAttr(from.getSeedAttr());
+  for (const llvm::StringRef name : {ir::kInitialRangeAttr, ir::kInitialValuesAttr}) {
+    to->removeAttr(name);
+    if (mlir::Attribute attribute = from->getAttr(name)) to->setAttr(name, attribute);
+  }
+}
+
+}  // namespace
+
+AnyLayer::AnyLayer() : owned_(std::make_shared<Owned>(Owned{.id = NextOwnerId()})) {}
 
 std::string AnyLayer::Describe() const {
   const std::unique_ptr<char, void (*)(void*)> readable(
@@ -24,6 +39,23 @@ std::string AnyLayer::Describe() const {
   const std::string name = readable != nullptr ? readable.get() : "Layer";
   const size_t scope = name.substr(0, name.find('<')).rfind("::");
   return scope == std::string::npos ? name : name.substr(scope + 2);
+}
+
+AnyLayer::AnyLayer(const AnyLayer& original)
+    : owned_(std::make_shared<Owned>(Owned{.id = NextOwnerId()})),
+      copy_(original.copy_),
+      name_(original.name_),
+      has_given_name_(original.has_given_name_),
+      device_(original.device_),
+      is_frozen_(original.is_frozen_),
+      parametrization_(original.parametrization_) {
+  for (const auto& child : original.children_) {
+    children_.push_back(Cloning::TwinOf(child));
+    AnyLayer& copy = *children_.back();
+    // The parent that names the child also names its copy, or else the first parent that is copied.
+    const bool names = child->parent_.lock() == original.token_;
+    if (children_.back() != child && (names || copy.parent_.expired())) copy.parent_ = token_;
+  }
 }
 
 struct AnyLayer::CallScope::Scopes {
@@ -43,7 +75,7 @@ AnyLayer::CallScope::~CallScope() = default;
 
 void AnyLayer::SetDevice(Device device, Where where) {
   device_ = device;
-  for (const Made& made : made_) {
+  for (const Made& made : owned_->made) {
     if (made.variable.ok()) made.variable.graph()->MoveVariable(made.variable.name(), device, where);
   }
   for (const auto& child : children_) child->SetDevice(device, where);
@@ -51,9 +83,10 @@ void AnyLayer::SetDevice(Device device, Where where) {
 
 void AnyLayer::SetParentPath(const std::string& path) {
   parent_path_ = path;
-  if (made_.empty()) {
+  if (shares_ || owned_->made.empty()) {
     path_ = path.empty() || name_.empty() ? absl::StrCat(path, name_) : absl::StrCat(path, ".", name_);
   }
+  if (!shares_) owned_->path = path_;
   for (const auto& child : children_) {
     if (child->parent_.lock() == token_) child->SetParentPath(path_);
   }
@@ -74,7 +107,7 @@ void AnyLayer::Rename(std::string_view name, Where where) {
 }
 
 const AnyLayer::Made* AnyLayer::FirstMade() const {
-  if (!made_.empty()) return &made_.front();
+  if (!shares_ && !owned_->made.empty()) return &owned_->made.front();
   for (const auto& child : children_) {
     if (const Made* made = child->FirstMade()) return made;
   }
@@ -99,6 +132,10 @@ void AnyLayer::Adopt(std::shared_ptr<AnyLayer> child) {
     child->parent_ = token_;
     child->SetParentPath(path_);
   }
+  if (original_ != nullptr && child->original_ == nullptr) {
+    const auto found = std::ranges::find(original_->children_, child->name_, &AnyLayer::name_);
+    Cloning::Follow(*child, found == original_->children_.end() ? nullptr : *found, shares_);
+  }
   if (device_) child->SetDevice(*device_, Where::current());
   // A layer makes some children at its first use, after it has been frozen or parametrized.
   if (is_frozen_) child->SetFrozen(true);
@@ -112,7 +149,7 @@ std::vector<Variable> AnyLayer::Variables(bool to_train) const {
   auto add = [&](const Variable& variable) {
     if (seen.insert(variable.name()).second) result.push_back(variable);
   };
-  for (const Made& made : made_) {
+  for (const Made& made : owned_->made) {
     if ((made.variable.trainable() && !is_frozen_) == to_train) add(made.variable);
   }
   for (const auto& child : children_) {
@@ -137,16 +174,16 @@ struct AnyLayer::SummaryRow {
 };
 
 // Appends the rows of this layer and those below it that are not in `seen`, and adds up what they have.
-void AnyLayer::AddRows(size_t depth, std::set<const AnyLayer*>& seen, std::vector<SummaryRow>& rows,
+void AnyLayer::AddRows(size_t depth, std::set<const Owned*>& seen, std::vector<SummaryRow>& rows,
                        SummaryRow& total) const {
   SummaryRow row = {absl::StrCat(std::string(2 * depth, ' '), name_, name_.empty() ? "" : " ", Describe(),
                                  is_frozen_ ? ", frozen" : ""),
                     result_};
-  if (!seen.insert(this).second) {
+  if (!seen.insert(owned_.get()).second) {
     row.what += ", shared";
     return rows.push_back(std::move(row));
   }
-  for (const Made& made : made_) {
+  for (const Made& made : owned_->made) {
     const Shape shape = made.variable.shape();
     const int64_t size = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
     row.parameters += made.variable.trainable() ? size : 0;
@@ -161,7 +198,7 @@ void AnyLayer::AddRows(size_t depth, std::set<const AnyLayer*>& seen, std::vecto
 std::string AnyLayer::Summary() const {
   std::vector<SummaryRow> rows;
   SummaryRow total = {"together", ""};
-  std::set<const AnyLayer*> seen;
+  std::set<const Owned*> seen;
   AddRows(0, seen, rows, total);
   rows.push_back(total);
   size_t what = 0, result = 0;
@@ -178,23 +215,31 @@ std::string AnyLayer::Summary() const {
 }
 
 std::string AnyLayer::FullName(std::string_view name) const {
-  return path_.empty() ? std::string(name) : absl::StrCat(path_, ".", std::string(name));
+  const std::string& path = owned_->path;
+  return path.empty() ? std::string(name) : absl::StrCat(path, ".", std::string(name));
 }
 
 Variable AnyLayer::Own(const Tensor& x, std::string_view name, const Shape& shape,
                        const VariableOptions& options, Where where) {
+  if (is_orphan_) {
+    Fail(x, "belongs to a clone, and the original makes its counterpart at its first use; use that before",
+         where);
+    return {};
+  }
+  if (shares_) return original_->Own(x, name, shape, options, where);
   GraphState& graph = x.function()->graph();
-  if (graph_ && graph_ != &graph) {
+  std::vector<Made>& made = owned_->made;
+  if (owned_->graph && owned_->graph != &graph) {
     Fail(x, "has its parameters in another graph; build a new module", where);
     return {};
   }
   // A function whose body threw an exception has removed its variables.
-  std::erase_if(made_, [&](const Made& made) {
-    auto owner = graph.owners.find(made.variable.name());
-    return owner == graph.owners.end() || owner->second.id != id_;
+  std::erase_if(made, [&](const Made& one) {
+    auto owner = graph.owners.find(one.variable.name());
+    return owner == graph.owners.end() || owner->second.id != owned_->id;
   });
-  auto found = std::ranges::find(made_, name, &Made::name);
-  if (found != made_.end()) {
+  auto found = std::ranges::find(made, name, &Made::name);
+  if (found != made.end()) {
     const Variable& variable = found->variable;
     if (variable.dtype() == x.dtype() && variable.shape() == shape) return variable;
     auto with = [&](const std::string& inputs, DType dtype) {
@@ -209,17 +254,19 @@ Variable AnyLayer::Own(const Tensor& x, std::string_view name, const Shape& shap
          where);
     return {};
   }
+  Variable original;
+  if (original_ != nullptr && !(original = original_->Own(x, name, shape, options, where)).ok()) return {};
   VariableOptions here = options;
   if (!here.device && x.function()->device_scope()) here.device = DeviceOf(x.function()->device_scope());
-  const VariableOwner owner{id_, VariableOwner::Kind::kModule, Describe(), {}};
+  const VariableOwner owner{owned_->id, VariableOwner::Kind::kModule, Describe(), {}};
   const std::string full = FullName(name);
-  if (!graph.CheckVariableName(full, where) ||
-      !graph.FindOrMake(full, x.dtype(), shape, here, where, owner)) {
-    return {};
-  }
-  graph_ = &graph;
+  if (!graph.CheckVariableName(full, where)) return {};
+  ir::VariableOp op = graph.FindOrMake(full, x.dtype(), shape, here, where, owner);
+  if (!op) return {};
+  if (original_ != nullptr) CopyInitialValue(graph.Find(original), op);
+  owned_->graph = &graph;
   Variable variable(&graph, full, x.dtype(), shape);
-  made_.push_back({std::string(name), variable, DescribeInputs(x), graph.UserLine(where)});
+  made.push_back({std::string(name), variable, DescribeInputs(x), graph.UserLine(where)});
   return variable;
 }
 
@@ -277,14 +324,6 @@ Tensor ParameterMaker::Fail(std::string_view message) const { return layer_.Fail
 Variable AnyLayer::MakeState(const Tensor& x, std::string_view name, const Shape& shape, double value,
                              Where where) {
   return Own(x, name, shape, {.init = {.a = value}, .trainable = false}, where);
-}
-
-Tensor AnyLayer::ReadState(const Tensor& x, const Variable& variable, Where where) {
-  return Builder(x.function()).Read(variable, where);
-}
-
-void AnyLayer::WriteState(const Tensor& x, const Variable& variable, const Tensor& value, Where where) {
-  Builder(x.function()).Assign(variable, value, where);
 }
 
 Mode AnyLayer::ModeOf(const Tensor& x) { return x.function()->mode(); }

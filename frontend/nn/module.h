@@ -24,7 +24,8 @@
 // input sizes and makes the parameters in the graph of its tensor. Later uses, in any function of that graph,
 // share the parameters. A parameter's name is its path: "up.weight". A parameter belongs to the module that
 // made it. If another module would get the same name, that is an error with both lines; a second network in a
-// graph therefore needs a name, by Named(). To share parameters, use one module twice.
+// graph therefore needs a name, by Named(). To share parameters, use one module twice. Clone() makes another
+// module of the same structure.
 //
 // An error has the line of the call in the program's own sources that is nearest to it, here the line within
 // Forward, then the path of the module and the line where the program called the outermost one:
@@ -32,13 +33,16 @@
 #ifndef SINTER_FRONTEND_NN_MODULE_H_
 #define SINTER_FRONTEND_NN_MODULE_H_
 
+#include <concepts>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -50,6 +54,13 @@
 namespace sinter::nn {
 
 class AnyLayer;
+
+// What a module that Clone() returns has in common with its original.
+enum class Copying {
+  kShare,   // The variables.
+  kValues,  // The initial values: the clone's own variables start equal to the original's, then differ.
+  kInit,    // The initialisers: the clone's own variables start with other random numbers.
+};
 
 // Makes what a parametrization (parametrization.h) needs beside a layer's parameter. For Sinter's own
 // sources.
@@ -82,7 +93,6 @@ struct Parametrization {
 class AnyLayer {
  public:
   AnyLayer();
-  AnyLayer(const AnyLayer&) = delete;
   AnyLayer& operator=(const AnyLayer&) = delete;
   virtual ~AnyLayer() = default;
 
@@ -109,8 +119,21 @@ class AnyLayer {
   std::string Summary() const;
   // The layers below this one, in order.
   const std::vector<std::shared_ptr<AnyLayer>>& children() const { return children_; }
+  // Lets Clone copy the layer as an L, which must be its class. A class without a copy constructor cannot be
+  // cloned.
+  template <typename L>
+  void SetClass() {
+    if constexpr (std::is_copy_constructible_v<L>) {
+      if (typeid(*this) != typeid(L)) return;
+      copy_ = [](const AnyLayer& layer) -> std::shared_ptr<AnyLayer> {
+        return std::make_shared<L>(static_cast<const L&>(layer));
+      };
+    }
+  }
 
  protected:
+  // Clone copies layers. The copy has children of its own, and modules that its members hold become clones.
+  AnyLayer(const AnyLayer& original);
   // Puts the module below this layer, under this name, and returns it.
   template <typename M>
   M Child(std::string name, M module) {
@@ -135,9 +158,13 @@ class AnyLayer {
   // A variable that is not trained, such as a running mean; functions to read and to assign it follow.
   Variable MakeState(const Tensor& x, std::string_view name, const Shape& shape, double value,
                      Where where = Where::current());
-  static Tensor ReadState(const Tensor& x, const Variable& variable, Where where = Where::current());
+  static Tensor ReadState(const Tensor& x, const Variable& variable, Where where = Where::current()) {
+    return BuilderOf(x).Read(variable, where);
+  }
   static void WriteState(const Tensor& x, const Variable& variable, const Tensor& value,
-                         Where where = Where::current());
+                         Where where = Where::current()) {
+    BuilderOf(x).Assign(variable, value, where);
+  }
   static Mode ModeOf(const Tensor& x);
   // The builder of the function that x is in, for its constants and random numbers. x must be ok.
   static Builder BuilderOf(const Tensor& x) { return Builder(x.function()); }
@@ -165,18 +192,26 @@ class AnyLayer {
 
  private:
   friend class ParameterMaker;
+  friend class Cloning;
   struct Made {
     std::string name;  // Name within the layer.
     Variable variable;
     std::string inputs;  // Description of the inputs at the first use.
     Where where;
   };
+  // The variables of a layer and of the clones that share them.
+  struct Owned {
+    uint64_t id = 0;              // Owner id (variable_owner.h).
+    std::string path = {};        // Path of the layer that is not such a clone.
+    GraphState* graph = nullptr;  // The graph of the variables; null before the first use.
+    std::vector<Made> made = {};
+  };
 
   // Sets the paths of the layer and those below it, of which those with variables keep theirs.
   void SetParentPath(const std::string& path);
   void Adopt(std::shared_ptr<AnyLayer> child);
   struct SummaryRow;
-  void AddRows(size_t depth, std::set<const AnyLayer*>& seen, std::vector<SummaryRow>& rows,
+  void AddRows(size_t depth, std::set<const Owned*>& seen, std::vector<SummaryRow>& rows,
                SummaryRow& total) const;
   std::string FullName(std::string_view name) const;
   // The layer's variable of this name, made at its first use.
@@ -186,7 +221,12 @@ class AnyLayer {
   // The first variable of this layer or one below it; null if there is none.
   const Made* FirstMade() const;
 
-  const uint64_t id_;  // Owner id of this layer's variables (variable_owner.h).
+  std::shared_ptr<Owned> owned_;
+  // Null if the layer is no clone of Copying::kShare or kValues.
+  std::shared_ptr<AnyLayer> original_;
+  bool shares_ = false;     // A clone of Copying::kShare.
+  bool is_orphan_ = false;  // A child of a clone, made before the child of the original that it belongs to.
+  std::shared_ptr<AnyLayer> (*copy_)(const AnyLayer&) = nullptr;  // Null: the layer cannot be cloned.
   std::string name_, parent_path_, path_;
   bool has_given_name_ = false;  // The name is not the position in a list.
   const std::shared_ptr<const char> token_ = std::make_shared<const char>();  // Says that the layer lives.
@@ -194,10 +234,33 @@ class AnyLayer {
   std::optional<Device> device_;
   bool is_frozen_ = false;
   Parametrization parametrization_;
-  std::string result_;           // Types of what the last call returned; empty before it.
-  GraphState* graph_ = nullptr;  // The graph of the variables; null before the first use.
+  std::string result_;  // Types of what the last call returned; empty before it.
   std::vector<std::shared_ptr<AnyLayer>> children_;
-  std::vector<Made> made_;
+};
+
+// Copies layers for Clone. For Sinter's own sources.
+class Cloning {
+ public:
+  // Returns a copy of the layer and of those below it, each once; null, and the reason, if that is
+  // impossible.
+  static std::shared_ptr<AnyLayer> Clone(const std::shared_ptr<AnyLayer>& layer, Copying copying,
+                                         std::string& why_not);
+  // The copy of the layer while a copy is made that needs it, else the layer.
+  static std::shared_ptr<AnyLayer> TwinOf(const std::shared_ptr<AnyLayer>& layer);
+
+ private:
+  friend class AnyLayer;
+  explicit Cloning(Copying copying) : copying_(copying) {}
+  std::shared_ptr<AnyLayer> CopyOf(const std::shared_ptr<AnyLayer>& layer);
+  // Makes a new layer follow its original as a clone does, and those below it, by their names. Null: there is
+  // no original yet.
+  static void Follow(AnyLayer& layer, const std::shared_ptr<AnyLayer>& original, bool shares);
+
+  static Cloning*& Current();
+  Copying copying_;
+  std::map<const AnyLayer*, std::shared_ptr<AnyLayer>> copies_;
+  std::set<const AnyLayer*> are_copies_;
+  std::string why_not_;
 };
 
 // The implementation of a module with this signature; handles own it.
@@ -227,9 +290,42 @@ class LayerOf<R(A...)> : public AnyLayer {
 };
 using Layer = LayerOf<Tensor(const Tensor&)>;
 
+// A layer whose every use is an error with this message, at `where`.
+template <typename Signature>
+class WrongLayer;
+template <typename R, typename... A>
+class WrongLayer<R(A...)> : public LayerOf<R(A...)> {
+ public:
+  WrongLayer(std::string what, std::string message, Where where)
+      : what_(std::move(what)), message_(std::move(message)), where_(where) {}
+  std::string Describe() const override { return what_; }
+
+ protected:
+  R Forward(A... args) override {
+    Tensor any;
+    const auto keep = [&](const Tensor& tensor) { any = tensor; };
+    (ForEachTensor(args, keep), ...);
+    if (any.ok()) this->Fail(any, message_, where_);
+    return R();
+  }
+
+ private:
+  std::string what_, message_;
+  Where where_;
+};
+
 // The part of a module that does not depend on its signature.
 class AnyModule {
  public:
+  AnyModule(const AnyModule& other) : layer_(Cloning::TwinOf(other.layer_)) {}
+  AnyModule(AnyModule&&) = default;
+  AnyModule& operator=(const AnyModule& other) {
+    layer_ = Cloning::TwinOf(other.layer_);
+    return *this;
+  }
+  AnyModule& operator=(AnyModule&&) = default;
+  ~AnyModule() = default;
+
   // The trainable variables of this module and those below it made so far, in order: what an optimiser
   // updates. Not those of frozen modules.
   std::vector<Variable> parameters(const VariableFilter& filter = {}) const;
@@ -254,10 +350,31 @@ class ModuleOf;
 template <typename R, typename... A>
 class ModuleOf<R(A...)> : public AnyModule {
  public:
-  explicit ModuleOf(std::shared_ptr<LayerOf<R(A...)>> layer) : AnyModule(layer), callee_(layer.get()) {}
+  template <std::derived_from<LayerOf<R(A...)>> L>
+  explicit ModuleOf(std::shared_ptr<L> layer) : AnyModule(layer) {
+    layer->template SetClass<L>();
+  }
 
   R operator()(A... args, Where where = Where::current()) const {
-    return callee_->Apply(std::forward<A>(args)..., where);
+    return static_cast<LayerOf<R(A...)>&>(*layer()).Apply(std::forward<A>(args)..., where);
+  }
+  // Returns another module of the same structure, without a name, to be named or put below a parent like a new
+  // one. It has in common with this one what `copying` says, now or at a later first use; it is frozen,
+  // placed and parametrized alike, which later calls change for each alone.
+  //   nn::Module target = net.Clone(nn::Copying::kValues).Named("target").Freeze();
+  // A clone copies the layer as a C++ object. A module that a member or the captures of a std::function hold
+  // is replaced by its clone, and is the same one wherever it was the same one; what pointers and references
+  // lead to is not. A layer without a copy constructor, or without a class that nn::Make or the handle's
+  // constructor saw, cannot be cloned: an error at the clone's first use. The first use of a kValues clone
+  // makes the original's variables too. Layers that make children at their first use, such as nn::Mlp, must
+  // be used before clones that share variables or values with them.
+  ModuleOf Clone(Copying copying, Where where = Where::current()) const {
+    std::string why_not;
+    const std::shared_ptr<AnyLayer> clone = Cloning::Clone(layer(), copying, why_not);
+    if (clone == nullptr) {
+      return ModuleOf(std::make_shared<WrongLayer<R(A...)>>("Clone", std::move(why_not), where));
+    }
+    return ModuleOf(std::static_pointer_cast<LayerOf<R(A...)>>(clone));
   }
   // Names the module: its parameters are "name.weight", and below a parent "parent.name.weight". In a list,
   // such as Sequential, the name replaces the position. An error after the first use, because existing
@@ -280,9 +397,6 @@ class ModuleOf<R(A...)> : public AnyModule {
     layer()->SetDevice(device, where);
     return *this;
   }
-
- private:
-  LayerOf<R(A...)>* callee_;
 };
 using Module = ModuleOf<Tensor(const Tensor&)>;
 

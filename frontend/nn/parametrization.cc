@@ -36,6 +36,11 @@ double MeanNorm(const VariableInit& init, double count) {
       return std::sqrt(count * (a * a + a * b + b * b) / 3);
     case VariableInit::Kind::kNormal:
       return std::sqrt(count * (a * a + b * b));
+    case VariableInit::Kind::kTruncatedNormal:
+      // About: the range takes a part of the deviation.
+      return std::sqrt(count * (a * a + b * b));
+    case VariableInit::Kind::kValues:
+      return 1;
     case VariableInit::Kind::kOrthogonal:
       return std::fabs(a);
   }

@@ -34,7 +34,8 @@ void AddSpectralNorm(AnyLayer& layer, const SpectralNormOptions& options, Where 
 }  // namespace internal_parametrization
 
 // The weight is weight_scale * weight / |weight|, for each output (Salimans and Kingma, arXiv 1602.07868).
-// weight_scale starts at the norm that the weight's initializer gives on average.
+// weight_scale starts at the norm that the weight's initializer gives on average, or at 1 for initial values
+// that a function computes.
 template <typename M>
 M WeightNorm(M module, const WeightNormOptions& options = {}, Where where = Where::current()) {
   internal_parametrization::AddWeightNorm(*module.layer(), options, where);

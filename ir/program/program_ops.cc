@@ -1,5 +1,9 @@
+#include <cmath>
+
 #include "llvm/ADT/APSInt.h"
 #include "mlir/IR/Builders.h"
+#include "sinter/ir/dialect/dialect.h"
+#include "sinter/ir/dialect/initial_values.h"
 #include "sinter/ir/dialect/mesh.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/shape_checks.h"
@@ -38,6 +42,30 @@ bool Holds(mlir::Type element, llvm::APFloat number) {
   return is_exact || number.isZero();
 }
 
+// An error if the attributes of initial_values.h do not fit the variable.
+mlir::LogicalResult CheckInitialValues(VariableOp variable, mlir::RankedTensorType type) {
+  if (mlir::Attribute attribute = variable->getAttr(kInitialRangeAttr)) {
+    auto range = llvm::dyn_cast<mlir::DenseF64ArrayAttr>(attribute);
+    if (!range || range.size() != 2 || !(range[0] < range[1]) || !std::isfinite(range[1] - range[0]) ||
+        variable.getInitializer() != Initializer::normal) {
+      return variable.emitOpError()
+             << "has the initial range " << attribute
+             << "; expected two finite numbers, the lower first, and a normal initializer";
+    }
+  }
+  mlir::Attribute attribute = variable->getAttr(kInitialValuesAttr);
+  if (!attribute) return mlir::success();
+  auto box = variable->getAttrOfType<BoxAttr>(kBoxAttr);
+  const mlir::RankedTensorType whole = box ? box.getWhole() : type;
+  auto values = llvm::dyn_cast<mlir::DenseElementsAttr>(attribute);
+  const bool fits = values && values.getType().getShape() == whole.getShape() &&
+                    (variable->hasAttr(kReplicaOfAttr) || values.getElementType() == type.getElementType());
+  if (fits && variable.getInitializer() == Initializer::constant) return mlir::success();
+  return variable.emitOpError() << "of type " << whole << " has initial values "
+                                << (values ? mlir::Type(values.getType()) : mlir::Type())
+                                << "; expected dense values of its type, and a constant initializer";
+}
+
 }  // namespace
 
 mlir::LogicalResult VariableOp::verify() {
@@ -53,6 +81,7 @@ mlir::LogicalResult VariableOp::verify() {
   }
   mlir::Attribute sum = (*this)->getAttr(kSumAxesAttr);
   if (sum && mlir::failed(CheckSumAxes(*this, type, sum))) return mlir::failure();
+  if (mlir::failed(CheckInitialValues(*this, type))) return mlir::failure();
   bool is_float = llvm::isa<mlir::FloatType>(type.getElementType());
   llvm::StringRef initializer = stringifyInitializer(getInitializer());
   if (getInitializer() == Initializer::constant) {

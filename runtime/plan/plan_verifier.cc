@@ -189,11 +189,16 @@ absl::Status VerifyInitializer(const fb::Variable& variable) {
         absl::StrCat("initializer kind ", static_cast<int>(init->kind()), " does not exist"));
   }
   if (init->kind() == fb::InitializerKind::Constant) return absl::OkStatus();
+  if (init->kind() == fb::InitializerKind::Values) return VerifyInitialValues(variable);
   if (!IsFloat(static_cast<DType>(variable.type()->dtype()))) {
     return absl::InvalidArgumentError("only floats have random initial values");
   }
   if (!std::isfinite(init->a()) || !std::isfinite(init->b())) {
     return absl::InvalidArgumentError("its initializer's parameters are not finite");
+  }
+  if (init->kind() == fb::InitializerKind::TruncatedNormal &&
+      !(init->low() < init->high() && std::isfinite(init->high() - init->low()))) {
+    return absl::InvalidArgumentError("its truncated normal initializer has no range");
   }
   const size_t rank = variable.type()->shape() == nullptr ? 0 : variable.type()->shape()->size();
   if (init->kind() == fb::InitializerKind::Orthogonal && rank < 2) {

@@ -133,6 +133,9 @@ absl::Status VerifyExchangeReasons(const fb::Plan& plan);
 absl::Status VerifyMesh(const fb::Plan& plan);
 // Verifies the box, if there is one, of a variable whose type is verified (variable_box.cc).
 absl::Status VerifyVariableBox(const fb::Plan& plan, const fb::Variable& variable);
+// InvalidArgument if the variable's initial values, which its initializer says the plan has, are not those of
+// all elements of its whole. Call after VerifyVariableBox.
+absl::Status VerifyInitialValues(const fb::Variable& variable);
 // Verifies the axes over which ranks hold terms of a variable whose type, box and initializer are verified.
 absl::Status VerifySumAxes(const fb::Plan& plan, const fb::Variable& variable);
 // True if the ranks' parts of both are the same places of tensors of one shape.

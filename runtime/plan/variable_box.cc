@@ -217,6 +217,18 @@ absl::Status VerifyVariableBox(const fb::Plan& plan, const fb::Variable& variabl
   return in_box(VerifyShapes(variable));
 }
 
+absl::Status VerifyInitialValues(const fb::Variable& variable) {
+  if (variable.replica_of() != 0) return absl::OkStatus();
+  const auto* const shape = variable.box() == nullptr ? variable.type()->shape() : variable.box()->shape();
+  // The box has been verified: the whole has less than 2^63 bytes.
+  auto bytes = static_cast<uint64_t>(SizeOf(static_cast<DType>(variable.type()->dtype())));
+  for (uint32_t d = 0; shape != nullptr && d < shape->size(); ++d) bytes *= shape->Get(d);
+  const auto* const values = variable.initializer()->values();
+  const uint64_t given = values == nullptr ? 0 : values->size();
+  if (given == bytes) return absl::OkStatus();
+  return BadPlan("it has initial values of ", given, " bytes, and its type has ", bytes);
+}
+
 bool HaveEqualBoxes(const fb::Variable& a, const fb::Variable& b) {
   const fb::VariableBox *const x = a.box(), *const y = b.box();
   if (x == nullptr || y == nullptr) return x == y;

@@ -13,8 +13,9 @@ constexpr int kOthers = 4;
 
 void InitialValuePrefetch::Add(size_t key, const InitialValues& values, DType dtype, const TensorBox& box) {
   const int64_t bytes = box.num_elements() * SizeOf(dtype);
+  using Kind = InitialValues::Kind;
   const bool is_random =
-      values.kind == InitialValues::Kind::kUniform || values.kind == InitialValues::Kind::kNormal;
+      values.kind == Kind::kUniform || values.kind == Kind::kNormal || values.kind == Kind::kTruncatedNormal;
   if (!is_random || bytes == 0 || bytes > left_) return;
   left_ -= bytes;
   items_.emplace(key, Item{.values = values, .dtype = dtype, .box = box});

@@ -292,7 +292,10 @@ InitialValues SessionVariables::InitialValuesOf(size_t index) const {
   return {.kind = static_cast<InitialValues::Kind>(init.kind()),
           .a = init.a(),
           .b = init.b(),
-          .seed = init.seed()};
+          .seed = init.seed(),
+          .low = init.low(),
+          .high = init.high(),
+          .values = init.values() == nullptr ? nullptr : init.values()->data()};
 }
 
 void SessionVariables::StartInitialValues() {

@@ -110,6 +110,47 @@ absl::Status CheckRandom(DType dtype) {
       absl::StrCat("random initial values are floats, not ", std::string(DTypeName(dtype))));
 }
 
+// The y with erf(y) = x: a polynomial (Giles, "Approximating the erfinv function", 2010), then two steps of
+// Newton's method, whose result is as exact as sn_erf_f64.
+double InverseErf(double x) {
+  static constexpr double kNear[] = {2.81022636e-08,  3.43273939e-07, -3.5233877e-06,
+                                     -4.39150654e-06, 0.00021858087,  -0.00125372503,
+                                     -0.00417768164,  0.246640727,    1.50140941};
+  static constexpr double kFar[] = {-0.000200214257, 0.000100950558, 0.00134934322,
+                                    -0.00367342844,  0.00573950773,  -0.0076224613,
+                                    0.00943887047,   1.00167406,     2.83297682};
+  const double tail = (1 - x) * (1 + x);
+  if (!(tail > 0)) return std::copysign(std::numeric_limits<double>::infinity(), x);
+  const double w = -sn_log_f64(tail);
+  const bool is_near = w < 5;
+  const double at = is_near ? w - 2.5 : std::sqrt(w) - 3;
+  double p = 0;
+  for (const double c : is_near ? kNear : kFar) p = p * at + c;
+  double y = p * x;
+  constexpr double kHalfRootPi = 0.88622692545275801365;
+  for (int i = 0; i < 2; ++i) y -= (sn_erf_f64(y) - x) * kHalfRootPi * sn_exp_f64(y * y);
+  return y;
+}
+
+// Draws from the normal distribution within a range.
+class TruncatedNormal {
+ public:
+  explicit TruncatedNormal(const InitialValues& values)
+      : values_(values),
+        low_(sn_erf_f64(values.low * kRootHalf)),
+        range_(sn_erf_f64(values.high * kRootHalf) - low_) {}
+  double At(int64_t element) const {
+    const double deviations =
+        InverseErf(low_ + range_ * UniformF64(Words(values_.seed, element))) / kRootHalf;
+    return values_.a + values_.b * std::clamp(deviations, values_.low, values_.high);
+  }
+
+ private:
+  static constexpr double kRootHalf = 0.70710678118654752440;
+  const InitialValues& values_;
+  double low_, range_;
+};
+
 // Fills `to` with `count` elements as f32, starting at element `first`.
 void FillRandomF32(const InitialValues& values, int64_t first, int64_t count, float* to) {
   const auto seed = static_cast<uint64_t>(values.seed), index = static_cast<uint64_t>(first);
@@ -122,6 +163,11 @@ void FillRandomF32(const InitialValues& values, int64_t first, int64_t count, fl
 
 template <typename T>
 void FillRandom(const InitialValues& values, int64_t first, int64_t count, T* to) {
+  if (values.kind == Kind::kTruncatedNormal) {
+    const TruncatedNormal draw(values);
+    for (int64_t i = 0; i < count; ++i) to[i] = FromDouble<T>(draw.At(first + i));
+    return;
+  }
   if constexpr (std::is_same_v<T, float>) {
     FillRandomF32(values, first, count, to);
   } else if constexpr (std::is_same_v<T, double>) {
@@ -188,6 +234,15 @@ absl::Status FillInitialPart(const InitialValues& values, DType dtype, const Ten
       pool.ParallelFor(count, kRandomGrain, [&](int64_t first, int64_t end, int) {
         std::fill(to + first, to + end, FromDouble<T>(values.a));
       });
+    });
+    return absl::OkStatus();
+  }
+  if (values.kind == Kind::kValues) {
+    const int64_t size = SizeOf(dtype);
+    const auto* const from = static_cast<const std::byte*>(values.values);
+    auto* const to = static_cast<std::byte*>(data);
+    box.ForEachRun(begin, count, [&](int64_t part, int64_t whole, int64_t run) {
+      std::memcpy(to + (part - begin) * size, from + whole * size, static_cast<size_t>(run * size));
     });
     return absl::OkStatus();
   }

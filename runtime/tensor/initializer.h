@@ -8,7 +8,8 @@
 // Random numbers come from Philox4x32-10 with key (seed low, seed high). Element i in row-major order has
 // counter (i low, i high, 0, 0), so the values are the same on every machine and for every number of threads.
 // Uniform uses 24 bits of word 0 (f64: 53 bits of words 0 and 1). Normal uses Box and Muller's cosine branch
-// of words 0 and 1 (f64: all four words). Low precision types round the f32 value. Orthogonal: a matrix of
+// of words 0 and 1 (f64: all four words). TruncatedNormal inverts the distribution function in f64, at 53 bits
+// of words 0 and 1. Low precision types round the f32 value. Orthogonal: a matrix of
 // normal numbers, with the first dimension as rows. Its rows, or its columns if there are fewer columns, are
 // made orthonormal in f64 by modified Gram-Schmidt, then multiplied by the gain.
 #ifndef SINTER_RUNTIME_TENSOR_INITIALIZER_H_
@@ -27,11 +28,20 @@ namespace sinter {
 
 // Same meaning as in runtime/plan/plan.fbs.
 struct InitialValues {
-  enum class Kind : uint8_t { kConstant = 0, kUniform = 1, kNormal = 2, kOrthogonal = 3 };
+  enum class Kind : uint8_t {
+    kConstant = 0,
+    kUniform = 1,
+    kNormal = 2,
+    kOrthogonal = 3,
+    kTruncatedNormal = 4,
+    kValues = 5
+  };
   Kind kind = Kind::kConstant;
   double a = 0;  // The constant, lower bound, mean or gain.
   double b = 0;  // The upper bound or standard deviation.
   int64_t seed = 0;
+  double low = 0, high = 0;      // Range of a truncated normal, in deviations from the mean.
+  const void* values = nullptr;  // All elements of the whole tensor, dense.
 };
 
 // Fills `data` with the dense elements. A constant is converted to floats as in C++; for integers it is

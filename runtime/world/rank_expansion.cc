@@ -222,7 +222,10 @@ RankExpansion::Tables<fb::Variable> RankExpansion::Variables() {
     const fb::Variable& variable = *plan_.variables()->Get(i);
     const auto type = Copy(builder_, *variable.type());
     const fb::Initializer& init = *variable.initializer();
-    const auto initializer = fb::CreateInitializer(builder_, init.kind(), init.a(), init.b(), init.seed());
+    const auto values =
+        init.values() == nullptr ? Offset<flatbuffers::Vector<uint8_t>>() : Copy(builder_, init.values());
+    const auto initializer = fb::CreateInitializer(builder_, init.kind(), init.a(), init.b(), init.seed(),
+                                                   init.low(), init.high(), values);
     for (uint32_t k = 0; k < count_; ++k) {
       const std::string suffix = k == 0 ? "" : absl::StrCat("#", first_ + k);
       const auto name = builder_.CreateString(variable.name()->str() + suffix);

@@ -35,6 +35,16 @@ sinter.variable @w : tensor<4xf32> = orthogonal(1.0, 0.0) seed 0
 
 // -----
 
+// expected-error@+1 {{has the initial range array<f64: 2.000000e+00, -1.000000e+00>; expected two finite numbers, the lower first, and a normal initializer}}
+sinter.variable @w : tensor<4xf32> = normal(0.0, 1.0) seed 0 {sinter.initial_range = array<f64: 2.0, -1.0>}
+
+// -----
+
+// expected-error@+1 {{of type 'tensor<4xf32>' has initial values 'tensor<3xf32>'; expected dense values of its type, and a constant initializer}}
+sinter.variable @w : tensor<4xf32> = constant(0.0, 0.0) seed 0 {sinter.initial_values = dense<1.0> : tensor<3xf32>}
+
+// -----
+
 func.func @loss_rank(%x: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error@+1 {{has a loss of type 'tensor<4xf32>'; expected rank 0: sum or mean it first}}
   %g = sinter.gradients %x wrt %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>

@@ -140,6 +140,15 @@ const Alteration kAlterations[] = {
        p.variables[0]->type->shape = {16};
      },
      "orthogonal initial values need rank 2 or more, not 1"},
+    {"truncated without a range",
+     [](auto& p) { p.variables[0]->initializer->kind = fb::InitializerKind::TruncatedNormal; },
+     "its truncated normal initializer has no range"},
+    {"initial values of another size",
+     [](auto& p) {
+       p.variables[0]->initializer->kind = fb::InitializerKind::Values;
+       p.variables[0]->initializer->values = {1, 2, 3};
+     },
+     "it has initial values of 3 bytes, and its type has"},
     {"all variables",
      [](auto& p) {
        for (auto& variable : p.variables) {

@@ -128,6 +128,28 @@ TEST(InitializerTest, ThreadsDoNotMatter) {
   }
 }
 
+TEST(InitializerTest, TruncatedNormalsInvertTheDistributionFunction) {
+  const InitialValues values = {
+      .kind = ValuesKind::kTruncatedNormal, .a = 1, .b = 0.5, .seed = 7, .low = -3, .high = 1.5};
+  const std::vector<double> got = Fill(values, DType::kF64, {2000});
+  const auto below = [](double x) { return std::erf(x * M_SQRT1_2); };
+  for (size_t i = 0; i < got.size(); ++i) {
+    const double u = sn_uniform_f64(sn_philox(7, 0, 0, i, 0), sn_philox(7, 0, 0, i, 1));
+    EXPECT_NEAR((below((got[i] - 1) / 0.5) - below(-3)) / (below(1.5) - below(-3)), u, 1e-13) << i;
+  }
+  EXPECT_EQ(Fill(values, DType::kF32, {5000}, 1), Fill(values, DType::kF32, {5000}, 7));
+}
+
+TEST(InitializerTest, ValuesAreThoseOfTheWhole) {
+  const std::vector<int32_t> all = {1, 2, 3, 4, 5};
+  const InitialValues values = {.kind = ValuesKind::kValues, .values = all.data()};
+  EXPECT_EQ(Fill(values, DType::kI32, {5}), (std::vector<double>{1, 2, 3, 4, 5}));
+  int32_t part[2];
+  ASSERT_TRUE(FillInitialElements(values, DType::kI32, 3, 2, part, ThreadPool(1)).ok());
+  EXPECT_EQ(part[0], 4);
+  EXPECT_EQ(part[1], 5);
+}
+
 TEST(InitializerTest, OrthogonalMatrices) {
   for (const std::vector<int64_t>& shape :
        std::vector<std::vector<int64_t>>{{5, 5}, {3, 17}, {40, 9}, {8, 3, 2, 2}, {64, 64}}) {
