@@ -39,7 +39,7 @@ Shape Joined(Shape leading, const Shape& sizes) {
   return leading;
 }
 
-// Says why b cannot be right-hand sides of systems with matrices a, with n rows, or n columns; empty if it can.
+// Says why b cannot be right-hand sides of systems with matrices a; empty if it can.
 std::string NoSides(const Tensor& a, const Tensor& b, bool left) {
   if (std::string wrong = NoSquareMatrices(a); !wrong.empty()) return wrong;
   if (a.dtype() != b.dtype()) return "takes operands of one element type";

@@ -4,13 +4,13 @@
 //   Tensor white = linalg::TriangularSolve(l, x);                     // l^-1 x
 //   auto [values, vectors] = linalg::Eigh(covariance);
 //
-// Matrices are f32 or f64 and in the last two dimensions; leading dimensions count them, and sizes may be 0.
+// Matrices are f32 or f64 and in the last two dimensions; leading dimensions count them. Sizes may be 0.
 // Names and results are those of torch.linalg and jax.numpy.linalg. Symmetric matrices are given by their
 // lower triangle, and their gradients are symmetric. Where a factor does not exist or an iteration does not
 // converge, all elements of the results of that matrix are NaN, on every device.
 //
-// These ops run on CPUs. A function on a GPU places them on a CPU: a DeviceScope around the call, and Copy for
-// its operands and results.
+// These ops run on CPUs. A function on a GPU places them on a CPU: a DeviceScope around the call, and Copy
+// for its operands and results.
 #ifndef SINTER_FRONTEND_LINALG_LINALG_H_
 #define SINTER_FRONTEND_LINALG_LINALG_H_
 
@@ -56,15 +56,15 @@ struct SvdResult {
 };
 SvdResult Svd(const Tensor& a, Where where = Where::current());
 
-// The x with a x = b for matrices a [..., n, n] and b [..., n, k], of which leading dimensions broadcast; or for
-// a vector b [n]. By LU with row pivots; of a singular matrix, elements are infinite or NaN.
+// The x with a x = b for matrices a [..., n, n] and b [..., n, k], of which leading dimensions broadcast; or
+// for a vector b [n]. By LU with row pivots; of a singular matrix, elements are infinite or NaN.
 Tensor Solve(const Tensor& a, const Tensor& b, Where where = Where::current());
 // The inverse of matrices [..., n, n]. Solve is faster and more accurate than a product with it.
 Tensor Inv(const Tensor& a, Where where = Where::current());
 
-// The determinant of matrices [..., n, n], of shape [...]; and its sign (1, 0 or -1) with the logarithm of its
-// absolute value, which does not overflow. A singular matrix has the determinant 0, or one that rounding errors
-// make, and no gradient.
+// The determinant of matrices [..., n, n], of shape [...]; and its sign (1, 0 or -1) with the logarithm of
+// its absolute value, which does not overflow. A singular matrix has the determinant 0, or one that rounding
+// errors make, and no gradient.
 Tensor Det(const Tensor& a, Where where = Where::current());
 struct SlogDetResult {
   Tensor sign, logabsdet;

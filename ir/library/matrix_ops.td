@@ -1,5 +1,5 @@
-// Factors of matrices, and systems of linear equations: one call of a linear algebra library each. The gradients
-// are in matrix_gradients.cc.
+// Factors of matrices, and systems of linear equations: one call of a library each. The gradients are in
+// matrix_gradients.cc.
 #ifndef SINTER_IR_MATRIX_OPS_TD
 #define SINTER_IR_MATRIX_OPS_TD
 

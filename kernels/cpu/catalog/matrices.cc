@@ -16,8 +16,9 @@
 //   lu: input a[batch, size, size]; outputs lu, of its shape, and permutation[batch, size] (i32)
 //     parameters dtype, batch, size
 //
-// What they compute is in ir/library/matrix_ops.td. The outputs of cholesky and triangular_solve may be the
-// inputs a and b. Unlike the other kernels, these allocate memory (kernels/cpu/linalg/matrix_routines.h).
+// Their results are those of ir/library/matrix_ops.td. The outputs of cholesky and triangular_solve may be
+// the inputs a and b. Unlike the other kernels, these allocate memory: see
+// kernels/cpu/linalg/matrix_routines.h.
 #include <algorithm>
 
 #include "sinter/kernels/cpu/catalog/catalog_kernels.h"

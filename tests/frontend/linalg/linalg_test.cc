@@ -84,7 +84,7 @@ TEST(LinalgTest, Residuals) {
       const linalg::EighResult eigh = linalg::Eigh(p);
       b.Output("zero eigh", MatMul(p, eigh.vectors) - eigh.vectors * ExpandDims(eigh.values, -2));
       b.Output("one vectors", unit(eigh.vectors));
-      // Of full rank.
+      // A matrix of full rank.
       const Tensor d = p + Cast(Equal(b.Iota(I32, {n, n}, 0), b.Iota(I32, {n, n}, 1)), F64);
       const Tensor l = linalg::Cholesky(d);
       b.Output("zero cholesky", MatMul(l, turned(l)) - d);
@@ -227,7 +227,7 @@ TEST(LinalgTest, AGpuRefusesWithTheLine) {
   }
 }
 
-// What the message says: only this op is on a CPU.
+// The way out that the message names: this op alone is on a CPU.
 TEST(LinalgTest, ACpuHelpsAGpu) {
   Graph graph("g");
   graph.Function("f", Mode::kTrain, [](Builder& b) {
