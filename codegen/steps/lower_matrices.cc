@@ -21,7 +21,7 @@ struct Matrices {
   int64_t dtype, batch = 1, rows, columns;
 
   explicit Matrices(mlir::Value a)
-      : dtype(static_cast<int64_t>(DTypeOf(TypeOf(a).getElementType()))),
+      : dtype(static_cast<int64_t>(codegen::DTypeOf(TypeOf(a).getElementType()))),
         rows(ir::ShapeOf(a).drop_back(1).back()),
         columns(ir::ShapeOf(a).back()) {
     for (int64_t size : ir::ShapeOf(a).drop_back(2)) batch *= size;
