@@ -14,6 +14,7 @@ set(SINTER_PUBLIC_HEADERS
   frontend/graph/tensor.h
   frontend/graph/tree.h
   frontend/graph/variable_filter.h
+  frontend/linalg/linalg.h
   frontend/losses/label_losses.h
   frontend/losses/sequence_losses.h
   frontend/ops/activations.h

@@ -42,6 +42,7 @@
 #include "sinter/frontend/graph/graph.h"
 #include "sinter/frontend/graph/tensor.h"
 #include "sinter/frontend/graph/variable_filter.h"
+#include "sinter/frontend/linalg/linalg.h"
 #include "sinter/frontend/losses/label_losses.h"
 #include "sinter/frontend/losses/sequence_losses.h"
 #include "sinter/frontend/nn/attention.h"

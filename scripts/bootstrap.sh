@@ -35,6 +35,8 @@ packages=(
   zlib1g-dev libzstd-dev libxml2-dev libedit-dev libcurl4-openssl-dev
   # Libraries that Sinter links
   libdnnl-dev libflatbuffers-dev flatbuffers-compiler libcli11-dev nlohmann-json3-dev libabsl-dev
+  # Headers of the library that factors matrices
+  libeigen3-dev
   # Libraries for data: images and tokenizers
   libturbojpeg0-dev libpng-dev libre2-dev libsentencepiece-dev
   # Programs with several processes, and network namespaces for their tests

@@ -14,6 +14,7 @@ const LibraryLowerings& LibraryLowerings::Default() {
     PopulateLinearLowerings(*all);
     PopulateAttentionLowerings(*all);
     PopulateCatalogLowerings(*all);
+    PopulateMatrixLowerings(*all);
     return all;
   }();
   return *lowerings;

@@ -50,6 +50,7 @@ class LibraryLowerings {
 void PopulateLinearLowerings(LibraryLowerings& lowerings);
 void PopulateAttentionLowerings(LibraryLowerings& lowerings);
 void PopulateCatalogLowerings(LibraryLowerings& lowerings);
+void PopulateMatrixLowerings(LibraryLowerings& lowerings);
 
 // Returns the target of the plan.call that holds `op`; the target of CPUs if there is none.
 const ir::TargetModel& TargetOf(mlir::Operation* op);

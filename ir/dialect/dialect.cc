@@ -23,6 +23,7 @@ void SinterDialect::initialize() {
   AddAttributes(this);
   AddLinearOps(this);
   AddLogicOps(this);
+  AddMatrixOps(this);
   AddPlacementOps(this);
   AddProgramOps(this);
   AddRandomOps(this);

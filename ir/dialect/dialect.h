@@ -50,6 +50,7 @@ void AddCustomOps(SinterDialect* dialect);
 void AddAttributes(SinterDialect* dialect);
 void AddLinearOps(SinterDialect* dialect);
 void AddLogicOps(SinterDialect* dialect);
+void AddMatrixOps(SinterDialect* dialect);
 void AddPlacementOps(SinterDialect* dialect);
 void AddProgramOps(SinterDialect* dialect);
 void AddRandomOps(SinterDialect* dialect);

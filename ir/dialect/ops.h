@@ -31,6 +31,8 @@
 #define GET_OP_CLASSES
 #include "ir/logic_ops.h.inc"
 #define GET_OP_CLASSES
+#include "ir/matrix_ops.h.inc"
+#define GET_OP_CLASSES
 #include "ir/placement_ops.h.inc"
 #define GET_OP_CLASSES
 #include "ir/program_ops.h.inc"

@@ -11,10 +11,13 @@ namespace sinter::house {
 namespace {
 
 // How the document writes the names of each folder.
-const std::map<std::string, std::string> kPrefixes = {
-    {"frontend/ops", ""},    {"frontend/losses", ""},
-    {"frontend/random", ""}, {"frontend/distributions", "dist::"},
-    {"frontend/nn", "nn::"}, {"frontend/optim", "optim::"}};
+const std::map<std::string, std::string> kPrefixes = {{"frontend/ops", ""},
+                                                      {"frontend/losses", ""},
+                                                      {"frontend/linalg", "linalg::"},
+                                                      {"frontend/random", ""},
+                                                      {"frontend/distributions", "dist::"},
+                                                      {"frontend/nn", "nn::"},
+                                                      {"frontend/optim", "optim::"}};
 
 // Returns the headers that a program gets from sinter.h, directly or through another header.
 std::set<std::string> PublicHeaders() {

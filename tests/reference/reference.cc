@@ -20,6 +20,7 @@ const OpTable& Table() {
     AddShapeOps(*t);
     AddReduceOps(*t);
     AddLinearOps(*t);
+    AddMatrixOps(*t);
     AddRandomOps(*t);
     AddAttentionOps(*t);
     AddCompositeOps(*t);

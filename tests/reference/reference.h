@@ -69,6 +69,7 @@ void AddLogicOps(OpTable& table);
 void AddShapeOps(OpTable& table);
 void AddReduceOps(OpTable& table);
 void AddLinearOps(OpTable& table);
+void AddMatrixOps(OpTable& table);
 void AddRandomOps(OpTable& table);
 void AddCompositeOps(OpTable& table);
 void AddAttentionOps(OpTable& table);

@@ -7,9 +7,10 @@
 
 namespace sinter::kernels {
 
-// One function for each kernel, in the file of its name.
+// One function for each kernel, in the file of its name; those of matrices are in matrices.cc.
 CatalogKernel CumsumKernel(), RandomPermutationKernel(), ScatterAddKernel(), ScatterKernel(), SortKernel(),
-    TopKKernel();
+    TopKKernel(), CholeskyKernel(), TriangularSolveKernel(), QrKernel(), EighKernel(), SvdKernel(),
+    LuKernel();
 
 namespace {
 
@@ -53,7 +54,10 @@ std::string CheckOperand(const CatalogOperand& operand, const char* what, int64_
 std::span<const CatalogKernel> CatalogKernels() {
   static const CatalogKernel kKernels[] = {CumsumKernel(),     RandomPermutationKernel(),
                                            ScatterAddKernel(), ScatterKernel(),
-                                           SortKernel(),       TopKKernel()};
+                                           SortKernel(),       TopKKernel(),
+                                           CholeskyKernel(),   TriangularSolveKernel(),
+                                           QrKernel(),         EighKernel(),
+                                           SvdKernel(),        LuKernel()};
   return kKernels;
 }
 

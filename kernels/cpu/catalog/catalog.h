@@ -9,7 +9,8 @@
 // numbers of dtype.h (f64 0, f32 1, bf16 2, f16 3, i64 4, i32 5, i8 6, u8 7, i1 8). Buffers are dense and
 // row-major.
 //
-// Every kernel gives the same bits for any number of threads, and allocates nothing.
+// Every kernel gives the same bits for any number of threads, and allocates nothing, but for those of
+// matrices (matrices.cc), whose library allocates memory.
 #ifndef SINTER_KERNELS_CPU_CATALOG_CATALOG_H_
 #define SINTER_KERNELS_CPU_CATALOG_CATALOG_H_
 
