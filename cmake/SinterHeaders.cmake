@@ -40,6 +40,8 @@ set(SINTER_PUBLIC_HEADERS
   runtime/formats/npz.h
   runtime/formats/safetensors.h
   runtime/host/dtype.h
+  runtime/host/element_types.h
+  runtime/host/float8.h
   runtime/host/half.h
   runtime/host/load_times.h
   runtime/host/number.h

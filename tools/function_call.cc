@@ -89,36 +89,14 @@ absl::Status FillBits(HostTensor& tensor, std::mt19937_64& bits) {
 
 absl::StatusOr<HostTensor> RandomTensor(const TensorInfo& info, std::mt19937_64& bits) {
   SINTER_ASSIGN_OR_RETURN(HostTensor tensor, HostTensor::Empty(info.dtype, info.shape));
-  absl::Status filled;
-  switch (info.dtype) {
-    case DType::kF64:
-      filled = FillFloats<double>(tensor, bits);
-      break;
-    case DType::kF32:
-      filled = FillFloats<float>(tensor, bits);
-      break;
-    case DType::kBf16:
-      filled = FillFloats<BFloat16>(tensor, bits);
-      break;
-    case DType::kF16:
-      filled = FillFloats<Float16>(tensor, bits);
-      break;
-    case DType::kI64:
-      filled = FillBits<int64_t>(tensor, bits);
-      break;
-    case DType::kI32:
-      filled = FillBits<int32_t>(tensor, bits);
-      break;
-    case DType::kI8:
-      filled = FillBits<int8_t>(tensor, bits);
-      break;
-    case DType::kU8:
-      filled = FillBits<uint8_t>(tensor, bits);
-      break;
-    case DType::kI1:
-      filled = FillBits<bool>(tensor, bits);
-      break;
-  }
+  const absl::Status filled = WithElementType(info.dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    if constexpr (std::is_integral_v<T>) {
+      return FillBits<T>(tensor, bits);
+    } else {
+      return FillFloats<T>(tensor, bits);
+    }
+  });
   SINTER_RETURN_IF_ERROR(filled);
   return tensor;
 }

@@ -20,50 +20,24 @@ namespace {
 
 template <typename T>
 std::string Summary(std::span<const T> values) {
-  double low = static_cast<double>(values[0]), high = low, sum = 0;
+  double low = ToDouble(values[0]), high = low, sum = 0;
   for (T value : values) {
-    low = std::min(low, static_cast<double>(value));
-    high = std::max(high, static_cast<double>(value));
-    sum += static_cast<double>(value);
+    low = std::min(low, ToDouble(value));
+    high = std::max(high, ToDouble(value));
+    sum += ToDouble(value);
   }
   if (values.size() == 1) return absl::StrFormat("= %.9g", low);
   return absl::StrFormat("min %.6g, mean %.6g, max %.6g", low, sum / static_cast<double>(values.size()),
                          high);
 }
 
-template <typename T>
-std::string SummaryAs(const HostTensor& tensor) {
-  return Summary(
-      std::span<const T>(static_cast<const T*>(tensor.data()), static_cast<size_t>(tensor.num_elements())));
-}
-
 std::string SummaryOf(const HostTensor& tensor) {
   if (tensor.num_elements() == 0) return "no elements";
-  switch (tensor.dtype()) {
-    case DType::kF64:
-      return SummaryAs<double>(tensor);
-    case DType::kF32:
-      return SummaryAs<float>(tensor);
-    case DType::kI64:
-      return SummaryAs<int64_t>(tensor);
-    case DType::kI32:
-      return SummaryAs<int32_t>(tensor);
-    case DType::kI8:
-      return SummaryAs<int8_t>(tensor);
-    case DType::kU8:
-    case DType::kI1:
-      return SummaryAs<uint8_t>(tensor);
-    case DType::kBf16:
-    case DType::kF16:
-      break;
-  }
-  std::vector<float> values;
-  for (int64_t i = 0; i < tensor.num_elements(); ++i) {
-    values.push_back(tensor.dtype() == DType::kBf16
-                         ? static_cast<const BFloat16*>(tensor.data())[i].ToFloat()
-                         : static_cast<const Float16*>(tensor.data())[i].ToFloat());
-  }
-  return Summary(std::span<const float>(values));
+  return WithElementType(tensor.dtype(), [&](auto type) {
+    using T = typename decltype(type)::type;
+    const T* const from = static_cast<const T*>(tensor.data());
+    return Summary(std::span<const T>(from, static_cast<size_t>(tensor.num_elements())));
+  });
 }
 
 // Returns `amount` per second in units of 1e9; "-" if either is 0.

@@ -3,6 +3,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "sinter/codegen/cuda/cuda_nests.h"
 #include "sinter/codegen/cuda/cuda_printer.h"
+#include "sinter/ir/scalar/float8.h"
 
 namespace sinter::codegen {
 
@@ -66,7 +67,7 @@ void TileNest::EmitTiles(Value block, Value thread) {
   SmallVector<mlir::Type> types;
   for (const KeptValue& kept : schedule_.crossing) {
     mlir::Type element = llvm::cast<mlir::RankedTensorType>(kept.tensor.getType()).getElementType();
-    types.push_back(ir::ScalarBuilder::ComputeType(element));
+    types.push_back(ir::IsStoredFloat(element) ? element : ir::ScalarBuilder::ComputeType(element));
     arrays.push_back(b_.create<LLVM::AllocaOp>(s_.loc(), pointer, e_.StoredType(types.back()), size));
   }
   auto place = [&](Value row, Value column) { return e_.add(e_.mul(row, e_.index(kPitch)), column); };

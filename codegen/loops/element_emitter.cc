@@ -2,6 +2,7 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/scalar/float8.h"
 #include "sinter/runtime/host/status.h"
 
 namespace sinter::codegen {
@@ -86,9 +87,9 @@ void KernelEmitter::AfterCompute(Value tensor, const Coordinates& key, Scalar sc
 
 Value KernelEmitter::Address(Value pointer, Type element, Value position) {
   mlir::OpBuilder& b = s().builder();
-  Type stored = element.isInteger(1) || element.isUnsignedInteger()
-                    ? Type(b.getIntegerType(std::max(8u, element.getIntOrFloatBitWidth())))
-                    : element;
+  const bool is_builtin =
+      !element.isInteger(1) && !element.isUnsignedInteger() && !ir::IsStoredFloat(element);
+  Type stored = is_builtin ? element : Type(b.getIntegerType(std::max(8u, element.getIntOrFloatBitWidth())));
   Value offset = b.create<arith::IndexCastOp>(s().loc(), b.getI64Type(), position);
   return b.create<LLVM::GEPOp>(s().loc(), pointer.getType(), stored, pointer,
                                llvm::ArrayRef<LLVM::GEPArg>{offset}, /*inbounds=*/true);
@@ -96,7 +97,7 @@ Value KernelEmitter::Address(Value pointer, Type element, Value position) {
 
 Type KernelEmitter::StoredType(Type element) {
   mlir::OpBuilder& b = s().builder();
-  if (element.isInteger(1)) return b.getI8Type();
+  if (element.isInteger(1) || ir::IsStoredFloat(element)) return b.getI8Type();
   // Stored as bits, because not every target has bf16 arithmetic.
   if (element.isBF16()) return b.getIntegerType(16);
   return element.isF16() ? element : ir::ScalarBuilder::ComputeType(element);
@@ -116,6 +117,7 @@ Scalar KernelEmitter::Widen(Value stored, Type element) {
     Value shifted = b.create<arith::ShLIOp>(loc, bits, sixteen);
     return s().wrap(b.create<arith::BitcastOp>(loc, b.getF32Type(), shifted));
   }
+  if (ir::IsStoredFloat(element)) return s().wrapStored(stored, element);
   if (element.isF16()) return s().wrap(b.create<arith::ExtFOp>(loc, b.getF32Type(), stored));
   return s().wrap(stored, ir::ScalarBuilder::IsUnsigned(element));
 }
@@ -123,6 +125,9 @@ Scalar KernelEmitter::Widen(Value stored, Type element) {
 Value KernelEmitter::Narrow(Scalar scalar, Type element) {
   mlir::OpBuilder& b = s().builder();
   if (element.isInteger(1)) return b.create<arith::ExtUIOp>(s().loc(), b.getI8Type(), scalar.value);
+  if (ir::IsStoredFloat(element)) {
+    return scalar.stored ? scalar.stored : ir::NarrowToFloat8(b, s().loc(), scalar.value, element);
+  }
   if (element.isBF16() || element.isF16()) {
     return b.create<arith::TruncFOp>(s().loc(), element, scalar.value);
   }

@@ -5,6 +5,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "sinter/codegen/places/symbol_name.h"
 #include "sinter/codegen/places/user_line.h"
+#include "sinter/ir/dialect/element_types.h"
 #include "sinter/kernels/elementwise/embedded_prelude.h"
 
 namespace sinter::codegen {
@@ -15,12 +16,7 @@ namespace {
 std::string StorageName(mlir::Type element) {
   if (element.isF64()) return "double";
   if (element.isF32()) return "float";
-  if (element.isBF16()) return "bfloat16";
-  if (element.isF16()) return "float16";
-  if (element.isInteger(64)) return "int64";
-  if (element.isInteger(32)) return "int32";
-  if (element.isInteger(1)) return "bool";
-  return element.isUnsignedInteger() ? "uint8" : "int8";
+  return std::string(RecordOf(ir::DTypeOf(element)).numpy);
 }
 std::string ComputeName(mlir::Type element) {
   return element.isBF16() || element.isF16() ? "float" : StorageName(element);

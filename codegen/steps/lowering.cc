@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "sinter/codegen/places/user_line.h"
+#include "sinter/ir/dialect/element_types.h"
 #include "sinter/ir/plan/plan_ops.h"
 #include "sinter/runtime/host/status.h"
 
@@ -40,15 +41,6 @@ const ir::TargetModel& TargetOf(mlir::Operation* op) {
   return call ? ir::TargetModel::Of(call.getOperation()) : ir::TargetModel::Of(ir::DeviceKind::cpu);
 }
 
-fb::DType DTypeOf(mlir::Type element) {
-  if (element.isF64()) return fb::DType::F64;
-  if (element.isF32()) return fb::DType::F32;
-  if (element.isBF16()) return fb::DType::BF16;
-  if (element.isF16()) return fb::DType::F16;
-  if (element.isInteger(64)) return fb::DType::I64;
-  if (element.isInteger(32)) return fb::DType::I32;
-  if (element.isInteger(1)) return fb::DType::I1;
-  return element.isUnsignedInteger() ? fb::DType::U8 : fb::DType::I8;
-}
+fb::DType DTypeOf(mlir::Type element) { return static_cast<fb::DType>(ir::DTypeOf(element)); }
 
 }  // namespace sinter::codegen

@@ -53,19 +53,29 @@ std::string Replace(llvm::StringRef text, const char* pattern,
   return absl::StrCat(result, text.str());
 }
 
+// Returns Sinter's name of an element type: u16 for ui16, f8e4m3 for f8E4M3FN.
+std::string ElementName(llvm::StringRef type) {
+  if (type.consume_front("ui")) return absl::StrCat("u", type.str());
+  type.consume_back("FN");
+  return type.lower();
+}
+
 // Rewrites an error in the builder's words: "'sinter.pad' op of 'tensor<2xui8>'" becomes "pad of u8[2]".
 // Passes write errors in the IR's words, for tests and for readers of IR.
 std::string Plain(const std::string& text) {
   using Groups = llvm::ArrayRef<llvm::StringRef>;
   std::string plain = Replace(text, "'[a-z_]+\\.([a-z0-9_.]+)'( op)?", [](Groups g) { return g[1].str(); });
-  plain = Replace(plain, "'?(tensor|memref)<([0-9?]+x)*(u?[if][0-9]+|bf16)(, [^>]*>?)?>'?", [](Groups g) {
-    llvm::StringRef inside = g[0].drop_front(g[0].find('<') + 1);
-    const size_t element = inside.find(g[3]);
-    llvm::SmallVector<llvm::StringRef> sizes;
-    inside.take_front(element).split(sizes, 'x', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
-    return absl::StrCat(g[3] == "ui8" ? "u8" : g[3].str(), "[", llvm::join(sizes, ","), "]");
-  });
-  plain = Replace(plain, "'(u?[if][0-9]+|bf16)'", [](Groups g) { return g[1].str(); });
+  plain =
+      Replace(plain, "'?(tensor|memref)<([0-9?]+x)*(u?[if][0-9]+(E[0-9]M[0-9](FN)?)?|bf16)(, [^>]*>?)?>'?",
+              [](Groups g) {
+                llvm::StringRef inside = g[0].drop_front(g[0].find('<') + 1);
+                const size_t element = inside.find(g[3]);
+                llvm::SmallVector<llvm::StringRef> sizes;
+                inside.take_front(element).split(sizes, 'x', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+                return absl::StrCat(ElementName(g[3]), "[", llvm::join(sizes, ","), "]");
+              });
+  plain =
+      Replace(plain, "'(u?[if][0-9]+(E[0-9]M[0-9](FN)?)?|bf16)'", [](Groups g) { return ElementName(g[1]); });
   plain = Replace(plain, "#sinter.device<([a-z]+), ([0-9]+)>",
                   [](Groups g) { return absl::StrCat(g[1].str(), ":", g[2].str()); });
   if (plain.size() <= kLongest) return plain;

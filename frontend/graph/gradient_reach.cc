@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "sinter/ir/dialect/element_types.h"
 #include "sinter/ir/program/collective.h"
 #include "sinter/passes/rewrite/collective_gradients.h"
 
@@ -10,7 +11,7 @@ namespace sinter {
 namespace {
 
 bool IsFloatValue(mlir::Value value) {
-  return llvm::isa<mlir::FloatType>(mlir::getElementTypeOrSelf(value.getType()));
+  return ir::IsComputedFloat(mlir::getElementTypeOrSelf(value.getType()));
 }
 
 // For each operand of the op: true if it receives a gradient from the gradients of the wanted results. To
@@ -79,7 +80,7 @@ std::string GradientReach::WhyNot(mlir::Value value) const {
          llvm::zip_equal(op.getOperands(), Receives(&op, [](mlir::Value v) { return IsFloatValue(v); }))) {
       takes |= active.contains(operand);
       passes |= active.contains(operand) && receives && llvm::any_of(op.getResultTypes(), [](mlir::Type t) {
-                  return llvm::isa<mlir::FloatType>(mlir::getElementTypeOrSelf(t));
+                  return ir::IsComputedFloat(mlir::getElementTypeOrSelf(t));
                 });
     }
     if (takes && !passes) {

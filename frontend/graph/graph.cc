@@ -266,7 +266,7 @@ Tensor Builder::Iota(DType dtype, const Shape& shape, int64_t dim, Where where) 
   if (!call.ok()) return {};
   auto counted = call.Dim(dim, static_cast<int64_t>(shape.size()));
   if (!counted) return {};
-  if (dtype == DType::kI1) return call.Fail("counts in numbers, not in i1");
+  if (!IsNumber(dtype)) return call.Fail(absl::StrCat("counts in numbers, not in ", View(DTypeName(dtype))));
   if (!call.CheckShape(dtype, shape)) return {};
   if (shape[*counted] > 0 && !CheckLiteral(call, shape[*counted] - 1, dtype)) return {};
   return call.Done(call.b().iota(shape, call.element(dtype), *counted));

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "sinter/frontend/graph/identifier.h"
+#include "sinter/ir/dialect/element_types.h"
 #include "sinter/ir/dialect/initial_values.h"
 #include "sinter/ir/dialect/mesh.h"
 #include "sinter/ir/dialect/shape_checks.h"
@@ -150,43 +151,9 @@ uint64_t NextOwnerId() {
 
 std::string LineOf(Where where) { return absl::StrCat(where.file_name(), ":", where.line()); }
 
-mlir::Type ElementType(DType dtype, mlir::MLIRContext& context) {
-  switch (dtype) {
-    case DType::kF64:
-      return mlir::Float64Type::get(&context);
-    case DType::kF32:
-      return mlir::Float32Type::get(&context);
-    case DType::kBf16:
-      return mlir::BFloat16Type::get(&context);
-    case DType::kF16:
-      return mlir::Float16Type::get(&context);
-    case DType::kI64:
-      return mlir::IntegerType::get(&context, 64);
-    case DType::kI32:
-      return mlir::IntegerType::get(&context, 32);
-    case DType::kI8:
-      return mlir::IntegerType::get(&context, 8);
-    case DType::kU8:
-      return mlir::IntegerType::get(&context, 8, mlir::IntegerType::Unsigned);
-    case DType::kI1:
-      return mlir::IntegerType::get(&context, 1);
-  }
-  SINTER_CHECK(false) << "unknown element type " << static_cast<int>(dtype);
-  return {};
-}
+mlir::Type ElementType(DType dtype, mlir::MLIRContext& context) { return ir::ElementType(dtype, &context); }
 
-DType DTypeOf(mlir::Type element) {
-  if (element.isF64()) return DType::kF64;
-  if (element.isF32()) return DType::kF32;
-  if (element.isBF16()) return DType::kBf16;
-  if (element.isF16()) return DType::kF16;
-  if (element.isInteger(64)) return DType::kI64;
-  if (element.isInteger(32)) return DType::kI32;
-  if (element.isUnsignedInteger(8)) return DType::kU8;
-  if (element.isInteger(8)) return DType::kI8;
-  SINTER_CHECK(element.isInteger(1)) << "an element type outside the dialect";
-  return DType::kI1;
-}
+DType DTypeOf(mlir::Type element) { return ir::DTypeOf(element); }
 
 mlir::RankedTensorType TensorType(DType dtype, const Shape& shape, mlir::MLIRContext& context) {
   return mlir::RankedTensorType::get(shape, ElementType(dtype, context));

@@ -20,6 +20,9 @@ bool CheckLiteral(Call& call, const Number& number, DType dtype);
 // cannot hold it.
 std::optional<ir::Expr> Literal(Call& call, const Number& number, DType dtype, const Shape& shape);
 
+// Returns "takes numbers; ..." with the cast that makes numbers of the type, which has no arithmetic.
+std::string NotNumbers(DType dtype);
+
 // Returns "mixes element types; ..." with the cast that loses the least.
 std::string MixedTypes(DType a, DType b);
 

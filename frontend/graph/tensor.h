@@ -28,8 +28,9 @@ namespace sinter {
 
 // Short names of the element types: sn::F32.
 inline constexpr DType F64 = DType::kF64, F32 = DType::kF32, BF16 = DType::kBf16, F16 = DType::kF16;
-inline constexpr DType I64 = DType::kI64, I32 = DType::kI32, I8 = DType::kI8, U8 = DType::kU8,
-                       I1 = DType::kI1;
+inline constexpr DType I64 = DType::kI64, I32 = DType::kI32, I16 = DType::kI16, I8 = DType::kI8;
+inline constexpr DType U64 = DType::kU64, U32 = DType::kU32, U16 = DType::kU16, U8 = DType::kU8;
+inline constexpr DType I1 = DType::kI1, F8E4M3 = DType::kF8E4M3, F8E5M2 = DType::kF8E5M2;
 
 using Shape = std::vector<int64_t>;
 // The user's line. Every builder call takes one; the default is the line of the call.

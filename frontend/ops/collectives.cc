@@ -44,7 +44,9 @@ class Exchange {
   // Requires equal element types and shapes; with `rows_differ`, dimension 0 may differ.
   void CheckTypes(bool rows_differ);
   void CheckNumbers() {
-    if (ok_ && tensors_[0].dtype() == DType::kI1) Fail("takes numbers, not i1; Cast(x, I32) first");
+    if (ok_ && !IsNumber(tensors_[0].dtype()))
+      Fail(absl::StrCat("takes numbers, not ", std::string(DTypeName(tensors_[0].dtype())),
+                        IsStored(tensors_[0].dtype()) ? "; Cast(x, F32) first" : "; Cast(x, I32) first"));
   }
   void CheckHasRows() {
     if (ok_ && tensors_[0].rank() == 0) Fail("takes tensors of rank 1 or more; Reshape(x, {1}) first");

@@ -4,7 +4,7 @@
 //   const sn::ElementwiseKernel squared_diff("T x, T y", "T z", "z = (x - y) * (x - y)", "squared_diff");
 //   sn::Tensor z = squared_diff({x, y});           // x: f32[32,10], y: f32[10]; z: f32[32,10]
 //
-// A parameter is a type and a name. A type is float64, float32, bfloat16, float16, int64, int32, int8, uint8,
+// A parameter is a type and a name. A type is float64, float32, bfloat16, float16, an integer,
 // bool, or one letter whose type the arguments decide. In the body, a parameter's name is its element, `i` is
 // the element's index, and `n` is the number of elements. Inputs broadcast as in NumPy; outputs have the
 // broadcast shape. A parameter declared `raw` is an array that the body indexes.

@@ -17,23 +17,20 @@ namespace sinter {
 namespace {
 
 constexpr char kTypes[] =
-    "float64, float32, bfloat16, float16, int64, int32, int8, uint8, bool, or one letter that stands for one "
+    "float64, float32, bfloat16, float16, int8 to int64, uint8 to uint64, bool, or one letter that stands "
+    "for one "
     "of them";
 
 // Accepts the names of C, of NumPy and of Sinter.
 std::optional<DType> TypeOf(const std::string& name) {
-  struct Name {
-    const char* name;
-    DType dtype;
-  };
-  constexpr Name kNames[] = {{"float64", DType::kF64}, {"double", DType::kF64},  {"float32", DType::kF32},
-                             {"float", DType::kF32},   {"float16", DType::kF16}, {"bfloat16", DType::kBf16},
-                             {"int64", DType::kI64},   {"int32", DType::kI32},   {"int", DType::kI32},
-                             {"int8", DType::kI8},     {"uint8", DType::kU8},    {"bool", DType::kI1}};
-  for (const Name& known : kNames) {
-    if (name == known.name) return known.dtype;
+  if (name == "double") return DType::kF64;
+  if (name == "float") return DType::kF32;
+  if (name == "int") return DType::kI32;
+  for (int i = 0; i < kNumDTypes; ++i) {
+    const DType dtype = static_cast<DType>(i);
+    if (!IsStored(dtype) && (kDTypes[i].numpy == name || kDTypes[i].name == name)) return dtype;
   }
-  return ParseDType(name);
+  return std::nullopt;
 }
 
 // True for C++ keywords and for names that the generated text around a body defines.

@@ -19,9 +19,11 @@ std::string_view Describe(Takes takes) {
     case Takes::kFloats:
       return "floats (f64, f32, bf16, f16)";
     case Takes::kNumbers:
-      return "numbers, not i1";
+      return "numbers, not i1 and not 8-bit floats";
     case Takes::kBools:
       return "i1";
+    case Takes::kComputed:
+      return "numbers or i1, not 8-bit floats";
     case Takes::kAnything:
       return "anything";
   }
@@ -33,9 +35,11 @@ bool Accepts(Takes takes, DType dtype) {
     case Takes::kFloats:
       return IsFloat(dtype);
     case Takes::kNumbers:
-      return dtype != DType::kI1;
+      return IsNumber(dtype);
     case Takes::kBools:
       return dtype == DType::kI1;
+    case Takes::kComputed:
+      return !IsStored(dtype);
     case Takes::kAnything:
       return true;
   }
@@ -111,7 +115,7 @@ Tensor Logical(std::string_view name, std::string_view function, const Operand& 
 }
 
 Tensor Compare(std::string_view name, ir::Comparison predicate, const Operand& x, const Operand& y) {
-  return OfTwo(name, Takes::kAnything, x, y,
+  return OfTwo(name, Takes::kComputed, x, y,
                [&](ir::GraphBuilder& b, ir::Expr p, ir::Expr q) { return b.compare(predicate, p, q); });
 }
 

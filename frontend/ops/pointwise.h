@@ -18,7 +18,8 @@ namespace sinter {
 namespace pointwise {
 
 // The element types that a function takes: kNumbers are floats and integers.
-enum class Takes : uint8_t { kFloats, kNumbers, kBools, kAnything };
+// kComputed: all but 8-bit floats.
+enum class Takes : uint8_t { kFloats, kNumbers, kBools, kComputed, kAnything };
 
 // Builds the op that is named after `function`. The result has the operands' type; the shapes of two operands
 // broadcast. Error: another element type.

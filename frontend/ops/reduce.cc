@@ -42,8 +42,7 @@ Tensor Reduce(std::string_view name, ReduceTakes takes, const Tensor& x, const S
   if (!call.ok()) return {};
   if (takes == ReduceTakes::kFloats && !IsFloat(x.dtype()))
     return call.Fail("takes floats; Cast(x, F32) first");
-  if (takes == ReduceTakes::kNumbers && x.dtype() == DType::kI1)
-    return call.Fail("takes numbers; Cast(x, I32) first");
+  if (takes == ReduceTakes::kNumbers && !IsNumber(x.dtype())) return call.Fail(NotNumbers(x.dtype()));
   if (takes == ReduceTakes::kBools && x.dtype() != DType::kI1)
     return call.Fail("takes i1; compare first, as in x > 0");
   std::optional<Shape> reduced = ReducedDims(call, x, dims);
@@ -63,7 +62,7 @@ template <typename Op>
 Tensor ArgReduce(std::string_view name, const Tensor& x, int64_t dim, DType dtype, Where where) {
   Call call(name, where, {x});
   if (!call.ok()) return {};
-  if (x.dtype() == DType::kI1) return call.Fail("takes numbers; Cast(x, I32) first");
+  if (!IsNumber(x.dtype())) return call.Fail(NotNumbers(x.dtype()));
   if (dtype != DType::kI32 && dtype != DType::kI64) return call.Fail("gives i32 or i64");
   auto d = call.Dim(dim, x.rank());
   if (!d) return {};
@@ -114,7 +113,7 @@ Tensor ArgMin(const Tensor& x, int64_t dim, DType dtype, Where where) {
 TopKResult TopK(const Tensor& x, int64_t k, Where where) {
   Call call("TopK", where, {x});
   if (!call.ok()) return {};
-  if (x.dtype() == DType::kI1) return {call.Fail("takes numbers; Cast(x, I32) first"), {}};
+  if (!IsNumber(x.dtype())) return {call.Fail(NotNumbers(x.dtype())), {}};
   if (x.rank() == 0) return {call.Fail("takes elements of rank 1 or more; Reshape(x, {1}) first"), {}};
   Shape shape = x.shape();
   if (k < 1 || k > shape.back()) {
@@ -134,7 +133,7 @@ TopKResult TopK(const Tensor& x, int64_t k, Where where) {
 Tensor CumSum(const Tensor& x, int64_t dim, bool reverse, Where where) {
   Call call("CumSum", where, {x});
   if (!call.ok()) return {};
-  if (x.dtype() == DType::kI1) return call.Fail("takes numbers; Cast(x, I32) first");
+  if (!IsNumber(x.dtype())) return call.Fail(NotNumbers(x.dtype()));
   auto d = call.Dim(dim, x.rank());
   if (!d) return {};
   auto flag = reverse ? call.b().builder().getUnitAttr() : mlir::UnitAttr();
@@ -155,7 +154,8 @@ Tensor Running(const char* name, const Tensor& x, int64_t dim, bool reverse, Whe
                const Combine& combine) {
   CompositeCall call(name, where, {x});
   if (!call.ok()) return {};
-  if (x.dtype() == DType::kI1) return call.Fail("takes numbers, not i1");
+  if (!IsNumber(x.dtype()))
+    return call.Fail("takes numbers, not i1 and not 8-bit floats; Cast(x, F32) first");
   const auto d = call.Dim(dim, x.rank());
   if (!d) return {};
   Tensor y = x;

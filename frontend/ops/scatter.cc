@@ -49,8 +49,8 @@ class Update {
   Tensor Build() {
     if (!call_.ok()) return {};
     if (x_.rank() == 0) return call_.Fail("takes a tensor of rank 1 or more, which has parts");
-    if (x_.dtype() == I1 && kind_ != ScatterKind::kSet)
-      return call_.Fail("takes numbers; Cast(x, I32) first");
+    const bool is_set_bool = x_.dtype() == I1 && kind_ == ScatterKind::kSet;
+    if (!IsNumber(x_.dtype()) && !is_set_bool) return call_.Fail(NotNumbers(x_.dtype()));
     std::optional<std::vector<Index::Kind>> entries = ExpandSubscripts(call_, x_.rank(), subscripts_);
     if (!entries || !CheckEntries(*entries)) return {};
     first_ = std::min(first_, static_cast<int64_t>(entries->size()) - 1), last_ = std::max(last_, first_);
@@ -251,7 +251,7 @@ Tensor Scatter(const Tensor& x, const Tensor& indices, const Tensor& updates, in
   const Shape inner = indices.shape();
   expected.erase(expected.begin() + *d);
   expected.insert(expected.begin() + *d, inner.begin(), inner.end());
-  if (updates.shape() != expected || updates.dtype() != x.dtype() || x.dtype() == I1) {
+  if (updates.shape() != expected || updates.dtype() != x.dtype() || !IsNumber(x.dtype())) {
     return call.Fail(absl::StrCat("needs updates of type ", TypeString(x.dtype(), expected)));
   }
   auto op = call.b().builder().create<ir::ScatterOp>(call.loc(), call.value(0).getType(), call.value(0),
@@ -299,7 +299,7 @@ Tensor DynamicUpdateSlice(const Tensor& x, const Tensor& update, const std::vect
 SortResult Sort(const Tensor& x, SortOptions options, Where where) {
   Call call("Sort", where, {x});
   if (!call.ok()) return {};
-  if (x.dtype() == I1) return {call.Fail("takes numbers; Cast(x, I32) first"), {}};
+  if (!IsNumber(x.dtype())) return {call.Fail(NotNumbers(x.dtype())), {}};
   if (x.rank() == 0) return {call.Fail("takes elements of rank 1 or more; Reshape(x, {1}) first"), {}};
   const std::optional<int64_t> d = call.Dim(options.dim, x.rank());
   if (!d) return {};
@@ -326,7 +326,7 @@ Tensor ArgSort(const Tensor& x, SortOptions options, Where where) {
 Tensor SearchSorted(const Tensor& sorted, const Tensor& values, bool right, Where where) {
   CompositeCall call("SearchSorted", where, {sorted, values});
   if (!call.ok()) return {};
-  if (sorted.rank() != 1 || sorted.dtype() != values.dtype() || sorted.dtype() == I1) {
+  if (sorted.rank() != 1 || sorted.dtype() != values.dtype() || !IsNumber(sorted.dtype())) {
     return call.Fail("takes sorted numbers of rank 1, and values of their type");
   }
   Shape spread = values.shape();
@@ -343,7 +343,7 @@ Tensor CountBins(Call& call, const Tensor& x, const Tensor* weights, int64_t bin
   if (!call.ok()) return {};
   if (x.dtype() != I32 && x.dtype() != I64) return call.Fail("takes i32 or i64 numbers; Cast(x, I32) first");
   if (bins < 0) return call.Fail(absl::StrCat("has ", bins, " bins"));
-  if (weights && (weights->shape() != x.shape() || weights->dtype() == I1)) {
+  if (weights && (weights->shape() != x.shape() || !IsNumber(weights->dtype()))) {
     return call.Fail(absl::StrCat("takes weights that are numbers, of the shape of ", x.ToString()));
   }
   const DType dtype = weights ? weights->dtype() : I32;

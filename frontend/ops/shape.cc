@@ -269,7 +269,7 @@ Tensor ScatterAdd(const Tensor& x, const Tensor& indices, const Tensor& updates,
   Shape expected = x.shape(), inner = indices.shape();
   expected.erase(expected.begin() + *d);
   expected.insert(expected.begin() + *d, inner.begin(), inner.end());
-  if (updates.shape() != expected || updates.dtype() != x.dtype() || x.dtype() == DType::kI1) {
+  if (updates.shape() != expected || updates.dtype() != x.dtype() || !IsNumber(x.dtype())) {
     return call.Fail(absl::StrCat("needs updates of type ", TypeString(x.dtype(), expected)));
   }
   return call.Done(call.b()
@@ -284,7 +284,7 @@ Tensor OneHot(const Tensor& indices, int64_t classes, DType dtype, Where where) 
   if (!call.ok()) return {};
   if (!IsIndexType(indices.dtype())) return call.Fail(kIndexMessage);
   if (classes < 0) return call.Fail(absl::StrCat("of ", classes, " classes"));
-  if (dtype == DType::kI1) return call.Fail("gives numbers, not i1; compare with Equal");
+  if (!IsNumber(dtype)) return call.Fail("gives numbers, not i1; compare with Equal, or Cast the result");
   Shape shape = indices.shape();
   shape.push_back(classes);
   return call.Done(call.b()

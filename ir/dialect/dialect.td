@@ -19,7 +19,8 @@ def Sinter_Dialect : Dialect {
   let summary = "Tensor programs: what is computed, not how.";
   let description = [{
     Values are ranked tensors with static shapes: rank 0 to 8, at most 2^47 elements; dimensions of size 0 are legal. Element
-    types are f64 f32 bf16 f16 i64 i32 i8 ui8 i1. Operands of pointwise ops have one shape: broadcasting is a separate op.
+    types are f64 f32 bf16 f16 i64 i32 i16 i8 ui64 ui32 ui16 ui8 i1 f8E4M3FN f8E5M2; the last two are
+    moved and cast only. Operands of pointwise ops have one shape: broadcasting is a separate op.
   }];
   let cppNamespace = "::sinter::ir";
   let hasConstantMaterializer = 1;
@@ -39,19 +40,21 @@ def Sinter_Dialect : Dialect {
 // Types -----------------------------------------------------------------------------------------------------
 
 def Sinter_Float : AnyTypeOf<[F64, F32, BF16, F16], "f64, f32, bf16 or f16">;
-def Sinter_Int : AnyTypeOf<[I64, I32, I<8>, UI8], "i64, i32, i8 or ui8">;
-def Sinter_Element : AnyTypeOf<[F64, F32, BF16, F16, I64, I32, I<8>, UI8, I1],
-                               "one of f64 f32 bf16 f16 i64 i32 i8 ui8 i1">;
+def Sinter_Int : AnyTypeOf<[I64, I32, I16, I<8>, UI64, UI32, UI16, UI8], "i64, i32, i16, i8, ui64, ui32, ui16 or ui8">;
+def Sinter_Computed : AnyTypeOf<[Sinter_Float, Sinter_Int, I1], "one of f64 f32 bf16 f16 i64 i32 i16 i8 ui64 ui32 ui16 ui8 i1">;
+// The floats of 8 bits have no arithmetic.
+def Sinter_Element : AnyTypeOf<[Sinter_Computed, F8E4M3FN, F8E5M2], "one of f64 f32 bf16 f16 i64 i32 i16 i8 ui64 ui32 ui16 ui8 i1 f8E4M3FN f8E5M2">;
 
 class Sinter_TensorOf<list<Type> elements, string what>
     : Type<And<[StaticShapeTensorOf<elements>.predicate,
                 CPred<"::sinter::ir::ShapeFault(::llvm::cast<::mlir::ShapedType>($_self).getShape()).empty()">]>,
            "a static tensor of rank 0 to 8 of " # what # ", of at most 2^47 elements", "::mlir::RankedTensorType">;
 
-def Sinter_Tensor : Sinter_TensorOf<[Sinter_Element], "f64 f32 bf16 f16 i64 i32 i8 ui8 i1">;
+def Sinter_Tensor : Sinter_TensorOf<[Sinter_Element], "f64 f32 bf16 f16 i64 i32 i16 i8 ui64 ui32 ui16 ui8 i1 f8E4M3FN f8E5M2">;
+def Sinter_ComputedTensor : Sinter_TensorOf<[Sinter_Computed], "f64 f32 bf16 f16 i64 i32 i16 i8 ui64 ui32 ui16 ui8 i1">;
 def Sinter_FloatTensor : Sinter_TensorOf<[Sinter_Float], "f64 f32 bf16 f16">;
-def Sinter_IntTensor : Sinter_TensorOf<[Sinter_Int], "i64 i32 i8 ui8">;
-def Sinter_NumberTensor : Sinter_TensorOf<[Sinter_Float, Sinter_Int], "f64 f32 bf16 f16 i64 i32 i8 ui8">;
+def Sinter_IntTensor : Sinter_TensorOf<[Sinter_Int], "i64 i32 i16 i8 ui64 ui32 ui16 ui8">;
+def Sinter_NumberTensor : Sinter_TensorOf<[Sinter_Float, Sinter_Int], "f64 f32 bf16 f16 i64 i32 i16 i8 ui64 ui32 ui16 ui8">;
 def Sinter_BoolTensor : Sinter_TensorOf<[I1], "i1">;
 def Sinter_IndexTensor : Sinter_TensorOf<[I64, I32], "i64 i32">;
 // A position in a tensor of which an op makes a part: a number of the rank, known when the program runs.

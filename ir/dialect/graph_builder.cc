@@ -1,4 +1,5 @@
 #include "sinter/ir/dialect/graph_builder.h"
+#include "sinter/ir/dialect/element_types.h"
 
 #include "llvm/ADT/APSInt.h"
 #include "sinter/ir/dialect/ops.h"
@@ -173,7 +174,7 @@ Expr GraphBuilder::geluTanhGradient(Expr g, Expr x) {
 }
 
 Expr GraphBuilder::castGradient(Expr g, Expr x) {
-  if (!llvm::isa<mlir::FloatType>(g.element()) || !llvm::isa<mlir::FloatType>(x.element())) return {};
+  if (!IsComputedFloat(g.element()) || !IsComputedFloat(x.element())) return {};
   return cast(g, x.element());
 }
 

@@ -19,11 +19,11 @@ def ElementwiseKernelOp : Sinter_Op<"elementwise_kernel", [Pure, LibraryInterfac
     `gradient` is a private function of the module. It takes the operands, the results and the results' gradients, and
     returns one gradient for each floating-point operand. Without it the pass `differentiate` refuses the op.
   }];
-  let arguments = (ins Variadic<Sinter_Tensor>:$inputs, StrAttr:$kernel_name, StrArrayAttr:$parameters,
+  let arguments = (ins Variadic<Sinter_ComputedTensor>:$inputs, StrAttr:$kernel_name, StrArrayAttr:$parameters,
                    DenseBoolArrayAttr:$raw, I64Attr:$n, StrAttr:$body, OptionalAttr<StrAttr>:$prologue,
                    OptionalAttr<StrAttr>:$epilogue, OptionalAttr<StrAttr>:$preamble, OptionalAttr<DictionaryAttr>:$types,
                    OptionalAttr<FlatSymbolRefAttr>:$gradient);
-  let results = (outs Variadic<Sinter_Tensor>:$outputs);
+  let results = (outs Variadic<Sinter_ComputedTensor>:$outputs);
   let assemblyFormat = "$kernel_name `(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs)";
   let hasVerifier = 1;
 }

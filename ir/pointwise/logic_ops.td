@@ -13,7 +13,7 @@ def Sinter_Comparison : I32EnumAttr<"Comparison", "how two numbers are compared"
 def CompareOp : Sinter_PointwiseOp<"compare",
     "x eq, ne, lt, le, gt or ge y; with a NaN only ne holds", [{ s.compare(getPredicate(), x, y) }], [{ none, none }],
     [SameTypeOperands]> {
-  let arguments = (ins Sinter_Comparison:$predicate, Sinter_Tensor:$x, Sinter_Tensor:$y);
+  let arguments = (ins Sinter_Comparison:$predicate, Sinter_ComputedTensor:$x, Sinter_ComputedTensor:$y);
   let results = (outs Sinter_BoolTensor:$result);
   let assemblyFormat = "$predicate $x `,` $y attr-dict `:` type($x) `->` type($result)";
 }
@@ -67,7 +67,7 @@ def ClampOp : Sinter_PointwiseOp<"clamp", "x limited to [low, high]; the gradien
 
 def CastOp : Sinter_PointwiseOp<"cast",
     "Converts the element type. Floats round to nearest even; float to integer truncates and saturates (NaN becomes 0); "
-    "conversion to i1 is true if the value is not 0",
+    "conversion to i1 is true if the value is not 0; too large values become NaN in f8E4M3FN, infinite in f8E5M2",
     [{ s.cast(x, getResult().getType().getElementType()) }], [{ b.castGradient(g, x) }]> {
   let arguments = (ins Sinter_Tensor:$x);
   let results = (outs Sinter_Tensor:$result);

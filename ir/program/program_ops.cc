@@ -3,6 +3,7 @@
 #include "llvm/ADT/APSInt.h"
 #include "mlir/IR/Builders.h"
 #include "sinter/ir/dialect/dialect.h"
+#include "sinter/ir/dialect/element_types.h"
 #include "sinter/ir/dialect/initial_values.h"
 #include "sinter/ir/dialect/mesh.h"
 #include "sinter/ir/dialect/ops.h"
@@ -27,12 +28,6 @@ void AddProgramOps(SinterDialect* dialect) {
 // -----------------------------------------------------------------------------------------------------------
 
 namespace {
-
-bool IsElementType(mlir::Type type) {
-  if (type.isF64() || type.isF32() || type.isBF16() || type.isF16()) return true;
-  return type.isSignlessInteger(64) || type.isSignlessInteger(32) || type.isSignlessInteger(8) ||
-         type.isUnsignedInteger(8) || type.isSignlessInteger(1);
-}
 
 // True if the integer type can hold this number. i1 holds 0 and 1.
 bool Holds(mlir::Type element, llvm::APFloat number) {
@@ -70,9 +65,9 @@ mlir::LogicalResult CheckInitialValues(VariableOp variable, mlir::RankedTensorTy
 
 mlir::LogicalResult VariableOp::verify() {
   auto type = llvm::dyn_cast<mlir::RankedTensorType>(getType());
-  if (!type || !type.hasStaticShape() || type.getRank() > 8 || !IsElementType(type.getElementType())) {
-    return emitOpError() << "has type " << getType()
-                         << "; expected a static tensor of rank 0 to 8 of f64 f32 bf16 f16 i64 i32 i8 ui8 i1";
+  if (!type || !type.hasStaticShape() || type.getRank() > 8 || !FindDType(type.getElementType())) {
+    return emitOpError() << "has type " << getType() << "; expected a static tensor of rank 0 to 8 of "
+                         << "f64 f32 bf16 f16 i64 i32 i16 i8 ui64 ui32 ui16 ui8 i1 f8E4M3FN f8E5M2";
   }
   if (const std::string fault = ShapeFault(type.getShape()); !fault.empty())
     return emitOpError() << fault << ", of type " << type;
@@ -82,10 +77,10 @@ mlir::LogicalResult VariableOp::verify() {
   mlir::Attribute sum = (*this)->getAttr(kSumAxesAttr);
   if (sum && mlir::failed(CheckSumAxes(*this, type, sum))) return mlir::failure();
   if (mlir::failed(CheckInitialValues(*this, type))) return mlir::failure();
-  bool is_float = llvm::isa<mlir::FloatType>(type.getElementType());
+  bool is_float = IsComputedFloat(type.getElementType());
   llvm::StringRef initializer = stringifyInitializer(getInitializer());
   if (getInitializer() == Initializer::constant) {
-    if (!is_float && !Holds(type.getElementType(), getA())) {
+    if (!llvm::isa<mlir::FloatType>(type.getElementType()) && !Holds(type.getElementType(), getA())) {
       return emitOpError() << "is initialised with " << getA().convertToDouble() << ", which "
                            << type.getElementType() << " cannot hold; expected a whole number of its range";
     }

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "llvm/ADT/APSInt.h"
+#include "sinter/ir/scalar/float8.h"
 
 namespace sinter::ir {
 
@@ -65,10 +66,15 @@ SafeDivisor MakeSafe(Scalar x, Scalar y) {
 }  // namespace
 
 Type ScalarBuilder::ComputeType(Type element) {
-  if (element.isBF16() || element.isF16()) return mlir::Float32Type::get(element.getContext());
+  if (element.isBF16() || element.isF16() || IsStoredFloat(element))
+    return mlir::Float32Type::get(element.getContext());
   if (element.isUnsignedInteger())
     return mlir::IntegerType::get(element.getContext(), element.getIntOrFloatBitWidth());
   return element;
+}
+
+Scalar ScalarBuilder::wrapStored(Value bits, Type element) {
+  return {this, WidenFloat8(builder_, loc_, bits, element), false, bits};
 }
 
 Scalar ScalarBuilder::constant(Scalar like, double value) {
@@ -227,8 +233,12 @@ Scalar ScalarBuilder::gt(Scalar x, Scalar y) { return compare(Comparison::gt, x,
 Scalar ScalarBuilder::ge(Scalar x, Scalar y) { return compare(Comparison::ge, x, y); }
 
 Scalar ScalarBuilder::select(Scalar condition, Scalar on_true, Scalar on_false) {
-  return wrap(builder_.create<arith::SelectOp>(loc_, condition.value, on_true.value, on_false.value),
-              on_true.is_unsigned);
+  auto pick = [&](Value x, Value y) -> Value {
+    return builder_.create<arith::SelectOp>(loc_, condition.value, x, y);
+  };
+  Scalar result = wrap(pick(on_true.value, on_false.value), on_true.is_unsigned);
+  if (on_true.stored && on_false.stored) result.stored = pick(on_true.stored, on_false.stored);
+  return result;
 }
 
 Scalar ScalarBuilder::logicalAnd(Scalar x, Scalar y) { return Binary<arith::AndIOp>(x, y); }
@@ -260,6 +270,9 @@ Scalar ScalarBuilder::cast(Scalar x, Type element) {
       result = make(builder_.create<arith::TruncFOp>(loc_, to, x.value));
     }
     if (to == element) return result;
+    if (IsStoredFloat(element)) {
+      return wrapStored(NarrowToFloat8(builder_, loc_, result.value, element), element);
+    }
     // bf16 and f16 are computed in f32: round to the storage type's precision.
     Value narrow = builder_.create<arith::TruncFOp>(loc_, element, result.value);
     return make(builder_.create<arith::ExtFOp>(loc_, to, narrow));

@@ -4,7 +4,7 @@
 //   Scalar z = s.select(s.gt(x, y), x, y);
 //
 // A Scalar is an SSA value of a builtin scalar type, with a flag for unsigned integers (arith is signless).
-// Compute types: f64 for f64; f32 for f32, bf16 and f16; integers keep their width; i1 for i1. Loads and
+// Compute types: f64 for f64; f32 for narrower floats; integers keep their width; i1 for i1. Loads and
 // stores of tensors convert between storage and compute types, not this class.
 #ifndef SINTER_IR_SCALAR_SCALAR_BUILDER_H_
 #define SINTER_IR_SCALAR_SCALAR_BUILDER_H_
@@ -21,6 +21,8 @@ struct Scalar {
   ScalarBuilder* builder = nullptr;
   mlir::Value value;
   bool is_unsigned = false;
+  mlir::Value
+      stored;  // The bits (i8) of an element of an 8-bit float, whose number is `value`. Null for others.
 
   explicit operator bool() const { return static_cast<bool>(value); }
   mlir::Type type() const { return value.getType(); }
@@ -39,6 +41,8 @@ class ScalarBuilder {
   static bool IsUnsigned(mlir::Type element) { return element.isUnsignedInteger(); }
 
   Scalar wrap(mlir::Value value, bool is_unsigned = false) { return {this, value, is_unsigned}; }
+  // An element of an 8-bit float of these bits (i8). Moves keep the bits, also those of NaN.
+  Scalar wrapStored(mlir::Value bits, mlir::Type element);
   // A constant of the type of `like`. Integers are truncated and saturate; NaN becomes the integer 0.
   Scalar constant(Scalar like, double value);
   // A constant of the compute type of the storage type `element`.

@@ -3,6 +3,7 @@
 
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/tensor_types.h"
+#include "sinter/ir/scalar/float8.h"
 
 namespace sinter::ir {
 
@@ -78,6 +79,11 @@ Scalar ConstantOp::emitElement(ElementBuilder& e, ValueRange, unsigned) {
   assert(splat && "only splats enter a fused loop: VerifyFusedBody");
   ScalarBuilder& s = e.s();
   mlir::Type element = getType().getElementType(), type = ScalarBuilder::ComputeType(element);
+  if (IsStoredFloat(element)) {
+    llvm::APInt bits = splat.getSplatValue<llvm::APFloat>().bitcastToAPInt();
+    auto attribute = mlir::IntegerAttr::get(s.builder().getI8Type(), bits);
+    return s.wrapStored(s.builder().create<mlir::arith::ConstantOp>(s.loc(), attribute), element);
+  }
   if (llvm::isa<mlir::FloatType>(element))
     return s.constantOf(element, splat.getSplatValue<llvm::APFloat>().convertToDouble());
   auto attribute = mlir::IntegerAttr::get(type, splat.getSplatValue<llvm::APInt>());

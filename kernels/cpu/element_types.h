@@ -37,11 +37,12 @@ inline uint16_t StoreBf16(float value) {
   return static_cast<uint16_t>((bits & 0x7fffffffu) > 0x7f800000u ? quiet_nan : rounded);
 }
 
-inline constexpr int kF64 = 0, kF32 = 1, kBf16 = 2, kF16 = 3, kI64 = 4, kI32 = 5, kI8 = 6, kU8 = 7, kI1 = 8;
+inline constexpr int kF64 = 0, kF32 = 1, kBf16 = 2, kF16 = 3, kI64 = 4, kI32 = 5, kI8 = 6, kU8 = 7, kI1 = 8,
+                     kI16 = 9, kU16 = 10, kU32 = 11, kU64 = 12;
 
-constexpr int64_t ElementBytes(int dtype) {
-  constexpr int64_t kBytes[] = {8, 4, 2, 2, 8, 4, 1, 1, 1};
-  return kBytes[dtype];
+// True for the types that have arithmetic.
+constexpr bool IsNumberType(int64_t dtype) {
+  return (dtype >= kF64 && dtype <= kU8) || (dtype >= kI16 && dtype <= kU64);
 }
 
 template <typename S, typename C, int number>
@@ -82,6 +83,14 @@ void WithIntegerElement(int dtype, F&& f) {
       return f(Element<int8_t, uint32_t, kI8>());
     case kU8:
       return f(Element<uint8_t, uint32_t, kU8>());
+    case kI16:
+      return f(Element<int16_t, uint32_t, kI16>());
+    case kU16:
+      return f(Element<uint16_t, uint32_t, kU16>());
+    case kU32:
+      return f(Element<uint32_t, uint32_t, kU32>());
+    case kU64:
+      return f(Element<uint64_t, uint64_t, kU64>());
     default:
       return;
   }

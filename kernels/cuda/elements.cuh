@@ -16,6 +16,10 @@ typedef PlainElement<i64, u64, u64> I64;
 typedef PlainElement<i32, u32, u32> I32;
 typedef PlainElement<i8, u32, u32> I8;
 typedef PlainElement<u8, u32, u32> U8;
+typedef PlainElement<i16, u32, u32> I16;
+typedef PlainElement<u16, u32, u32> U16;
+typedef PlainElement<u32, u32, u32> U32;
+typedef PlainElement<u64, u64, u64> U64;
 struct Bf16 {
   typedef u16 Storage;
   typedef float Compute;

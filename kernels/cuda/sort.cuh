@@ -9,6 +9,7 @@
 // kThreads.
 typedef E::Storage Storage;
 typedef E::Compute Compute;
+constexpr bool kIsSigned = Storage(-1) < Storage(1);
 
 // A number whose order is that of the elements.
 __device__ __forceinline__ u64 OrderOf(double x) {
@@ -23,12 +24,14 @@ __device__ __forceinline__ u32 OrderOf(float x) {
 }
 __device__ __forceinline__ u64 OrderOf(i64 x) { return (u64)x ^ 1ull << 63; }
 __device__ __forceinline__ u32 OrderOf(i32 x) { return (u32)x ^ 1u << 31; }
+__device__ __forceinline__ u64 OrderOf(u64 x) { return x; }
+__device__ __forceinline__ u32 OrderOf(u32 x) { return x; }
 
 // Floats compare as they compute. Integers compare as they are stored: they compute as unsigned numbers.
 __device__ __forceinline__ u64 KeyOf(Storage x, double) { return OrderOf(double(E::load(x))); }
 __device__ __forceinline__ u32 KeyOf(Storage x, float) { return OrderOf(float(E::load(x))); }
-__device__ __forceinline__ u64 KeyOf(Storage x, u64) { return OrderOf((i64)x); }
-__device__ __forceinline__ u32 KeyOf(Storage x, u32) { return OrderOf((i32)x); }
+__device__ __forceinline__ u64 KeyOf(Storage x, u64) { return kIsSigned ? OrderOf((i64)x) : OrderOf((u64)x); }
+__device__ __forceinline__ u32 KeyOf(Storage x, u32) { return kIsSigned ? OrderOf((i32)x) : OrderOf((u32)x); }
 typedef decltype(KeyOf(Storage(), Compute())) Key;
 
 __device__ __forceinline__ Key OrderedKey(Storage x) {

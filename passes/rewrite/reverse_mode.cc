@@ -1,4 +1,5 @@
 #include "sinter/passes/rewrite/reverse_mode.h"
+#include "sinter/ir/dialect/element_types.h"
 
 #include <cassert>
 
@@ -19,7 +20,7 @@ namespace {
 
 bool IsFloat(Value value) {
   auto type = llvm::dyn_cast<mlir::RankedTensorType>(value.getType());
-  return type && llvm::isa<mlir::FloatType>(type.getElementType());
+  return type && ir::IsComputedFloat(type.getElementType());
 }
 
 // Tests the operands of the op, or of all members of its collective.

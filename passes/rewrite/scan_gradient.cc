@@ -1,4 +1,5 @@
 #include "sinter/passes/rewrite/scan_gradient.h"
+#include "sinter/ir/dialect/element_types.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "sinter/ir/dialect/tensor_types.h"
@@ -13,7 +14,7 @@ using mlir::Value;
 
 namespace {
 
-bool HasFloats(Value value) { return llvm::isa<mlir::FloatType>(ir::TypeOf(value).getElementType()); }
+bool HasFloats(Value value) { return ir::IsComputedFloat(ir::TypeOf(value).getElementType()); }
 
 // True for ops that the gradient's kernels compute again where they read the result.
 bool IsCheap(Operation* op) {

@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "runtime/plan_generated.h"
-#include "sinter/runtime/host/half.h"
+#include "sinter/runtime/host/element_types.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/plan/collective.h"
 
@@ -20,7 +20,7 @@ constexpr int64_t kBlock = 1024;
 // Converts a stored value to the accumulator type, and back.
 template <typename Acc, typename T>
 Acc Widen(T value) {
-  if constexpr (std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>) {
+  if constexpr (kIsSmallFloat<T>) {
     return value.ToFloat();
   } else {
     return static_cast<Acc>(value);
@@ -28,7 +28,7 @@ Acc Widen(T value) {
 }
 template <typename T, typename Acc>
 T Narrow(Acc value) {
-  if constexpr (std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>) {
+  if constexpr (kIsSmallFloat<T>) {
     return T::FromFloat(value);
   } else {
     return static_cast<T>(value);
@@ -106,11 +106,12 @@ template <typename T>
 void CombineIntegers(fb::ReduceOp combine, std::span<const void* const> inputs,
                      std::span<void* const> outputs, int64_t count) {
   using Unsigned = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+  using Quotient = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
   switch (combine) {
     case fb::ReduceOp::Sum:
       return CombineBlocks<T, Unsigned, Plus<Unsigned>>(inputs, outputs, count);
     case fb::ReduceOp::Mean:
-      return CombineBlocks<T, uint64_t, Plus<uint64_t>, int64_t>(inputs, outputs, count);
+      return CombineBlocks<T, uint64_t, Plus<uint64_t>, Quotient>(inputs, outputs, count);
     case fb::ReduceOp::Max:
       return CombineBlocks<T, T, Extreme<T, true>>(inputs, outputs, count);
     case fb::ReduceOp::Min:
@@ -123,25 +124,16 @@ void CombineIntegers(fb::ReduceOp combine, std::span<const void* const> inputs,
 void CombineElements(fb::ReduceOp combine, DType dtype, std::span<const void* const> inputs,
                      std::span<void* const> outputs, int64_t count) {
   SINTER_CHECK(!inputs.empty() && CanCombine(combine, dtype)) << "for " << DTypeName(dtype);
-  switch (dtype) {
-    case DType::kF64:
-      return CombineFloats<double, double>(combine, inputs, outputs, count);
-    case DType::kF32:
-      return CombineFloats<float, float>(combine, inputs, outputs, count);
-    case DType::kBf16:
-      return CombineFloats<BFloat16, float>(combine, inputs, outputs, count);
-    case DType::kF16:
-      return CombineFloats<Float16, float>(combine, inputs, outputs, count);
-    case DType::kI64:
-      return CombineIntegers<int64_t>(combine, inputs, outputs, count);
-    case DType::kI32:
-      return CombineIntegers<int32_t>(combine, inputs, outputs, count);
-    case DType::kI8:
-      return CombineIntegers<int8_t>(combine, inputs, outputs, count);
-    case DType::kU8:
-    case DType::kI1:
-      return CombineIntegers<uint8_t>(combine, inputs, outputs, count);
-  }
+  WithElementType(dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    if constexpr (std::is_same_v<T, bool>) {
+      CombineIntegers<uint8_t>(combine, inputs, outputs, count);
+    } else if constexpr (std::is_integral_v<T>) {
+      CombineIntegers<T>(combine, inputs, outputs, count);
+    } else {
+      CombineFloats<T, std::conditional_t<kIsSmallFloat<T>, float, T>>(combine, inputs, outputs, count);
+    }
+  });
 }
 
 }  // namespace sinter

@@ -12,9 +12,6 @@
 namespace sinter {
 namespace {
 
-constexpr std::string_view kDescr[kNumDTypes] = {
-    "'<f8'", "'<f4'", "[('bfloat16', '<u2')]", "'<f2'", "'<i8'", "'<i4'", "'|i1'", "'|u1'", "'|b1'"};
-
 // Reads the few Python literals of a header. After the first mismatch `failed` stays set and every further
 // call fails, so callers check it only at the end.
 class LiteralReader {
@@ -133,20 +130,22 @@ std::optional<DType> FindDType(std::string descr) {
   // One byte has no byte order: NumPy writes '|', other programs '<' or '>'.
   if (descr.size() == 5 && descr[3] == '1') descr[1] = '|';
   for (int i = 0; i < kNumDTypes; ++i) {
-    if (kDescr[i] == descr) return static_cast<DType>(i);
+    if (kDTypes[i].npy == descr) return static_cast<DType>(i);
   }
   return std::nullopt;
 }
 
 absl::Status UnknownType(const std::string& name, const std::string& descr) {
   std::string fix =
-      "convert it with astype() to float64, float32, float16, int64, int32, int8, uint8 or bool";
+      "convert it with astype() to float64, float32, float16, bool, or an integer of 8, 16, 32 or 64 bits";
   if (descr.size() >= 3 && descr[1] == '>') {
     std::string little = descr;
     little[1] = '<';
     fix = absl::StrCat("it is big-endian: save a.astype(", PrintableText(little), ") instead");
-  } else if (descr == "'<u2'" || descr == "'|V2'") {
-    fix = "for the bits of bfloat16 save a.view([('bfloat16', '<u2')]); for numbers save a.astype('int32')";
+  } else if (descr == "'|V2'") {
+    fix = "for the bits of bfloat16 save a.view([('bfloat16', '<u2')])";
+  } else if (descr == "'|V1'") {
+    fix = "for the bits of an 8-bit float save a.view([('float8_e4m3fn', '|u1')]), or float8_e5m2";
   } else if (descr == "'|O'") {
     fix = "it holds Python objects: " + fix;
   }
@@ -202,8 +201,8 @@ absl::StatusOr<NpyHeader> ParseNpyHeader(std::string_view text, const std::strin
 
 std::string NpyHeaderText(DType dtype, const std::vector<int64_t>& shape) {
   const std::string dims = absl::StrCat(absl::StrJoin(shape, ", "), shape.size() == 1 ? "," : "");
-  return absl::StrCat("{'descr': ", std::string(kDescr[static_cast<int>(dtype)]),
-                      ", 'fortran_order': False, 'shape': (", dims, "), }");
+  return absl::StrCat("{'descr': ", std::string(RecordOf(dtype).npy), ", 'fortran_order': False, 'shape': (",
+                      dims, "), }");
 }
 
 }  // namespace sinter

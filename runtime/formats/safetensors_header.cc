@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "sinter/runtime/formats/safetensors.h"
 #include "sinter/runtime/host/printable_text.h"
 #include "sinter/runtime/host/status.h"
@@ -15,10 +16,6 @@ namespace sinter {
 namespace {
 
 using Json = nlohmann::json;
-
-// Indexed by DType.
-constexpr std::string_view kTypeNames[kNumDTypes] = {"F64", "F32", "BF16", "F16", "I64",
-                                                     "I32", "I8",  "U8",   "BOOL"};
 
 // Builds the header during parsing. So it stores nothing that the format forbids, at any depth, and detects
 // repeated names, which a parsed document would hide.
@@ -154,13 +151,14 @@ class HeaderBuilder : public nlohmann::json_sax<Json> {
       return Refuse(absl::StrCat("tensor '", PrintableText(entry_.name), "' has ", offsets_.size(),
                                  " data_offsets instead of two"));
     }
-    const auto* type = std::ranges::find(kTypeNames, std::string_view(type_));
-    if (type == std::end(kTypeNames)) {
+    const auto* type = std::ranges::find(kDTypes, std::string_view(type_), &DTypeRecord::safetensors);
+    if (type == std::end(kDTypes)) {
+      const auto name = [](std::string* out, const DTypeRecord& known) { out->append(known.safetensors); };
       return Refuse(absl::StrCat("tensor '", PrintableText(entry_.name), "' has the element type '",
-                                 PrintableText(type_),
-                                 "'; supported are F64, F32, BF16, F16, I64, I32, I8, U8 and BOOL"));
+                                 PrintableText(type_), "'; supported are ",
+                                 absl::StrJoin(kDTypes, ", ", name)));
     }
-    entry_.dtype = static_cast<DType>(type - kTypeNames);
+    entry_.dtype = static_cast<DType>(type - kDTypes);
     entry_.begin = offsets_[0];
     entry_.end = offsets_[1];
     header_.entries.push_back(std::move(entry_));
@@ -208,7 +206,7 @@ absl::Status CheckPlaces(const std::vector<SafetensorsEntry>& entries, uint64_t 
 
 }  // namespace
 
-std::string_view SafetensorsTypeName(DType dtype) { return kTypeNames[static_cast<size_t>(dtype)]; }
+std::string_view SafetensorsTypeName(DType dtype) { return RecordOf(dtype).safetensors; }
 
 absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(std::span<const std::byte> bytes,
                                                          uint64_t file_bytes, const std::string& name) {

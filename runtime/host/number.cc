@@ -6,70 +6,62 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "absl/strings/str_cat.h"
-#include "sinter/runtime/host/half.h"
+#include "sinter/runtime/host/element_types.h"
 
 namespace sinter {
 namespace {
 
-template <typename T>
-void Store(T value, std::byte* to) {
-  std::memcpy(to, &value, sizeof(value));
-}
-
-template <typename T>
-T Load(const void* from) {
-  T value;
-  std::memcpy(&value, from, sizeof(value));
-  return value;
-}
-
-struct IntegerRange {
-  int64_t least, most;
-};
-IntegerRange RangeOf(DType dtype) {
-  switch (dtype) {
-    case DType::kI32:
-      return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
-    case DType::kI8:
-      return {-128, 127};
-    case DType::kU8:
-      return {0, 255};
-    case DType::kI1:
-      return {0, 1};
-    default:
-      return {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
-  }
+// True if the integer type holds the whole number with these bits and this sign. i1 holds 0 and 1.
+bool Holds(DType dtype, uint64_t bits, bool is_negative) {
+  const int width = dtype == DType::kI1 ? 1 : 8 * static_cast<int>(SizeOf(dtype));
+  const bool is_unsigned = !IsInteger(dtype) || IsUnsigned(dtype);
+  const uint64_t most = ~uint64_t{0} >> (64 - width + (is_unsigned ? 0 : 1));
+  return is_negative ? !is_unsigned && ~bits <= most : bits <= most;
 }
 
 // Doubles of at least this magnitude round to an infinite float (IEEE 754, 4.3.1: half a unit above the
 // largest one).
 constexpr double kFloatOverflow = 0x1.ffffffp127;
 
-// Returns the value rounded to the float type; infinite if it is too large.
+// Returns the value rounded to the float type; not finite if it is too large.
 double Round(double value, DType dtype) {
   if (dtype == DType::kF64 || !std::isfinite(value)) return value;
   if (std::abs(value) >= kFloatOverflow) return std::copysign(std::numeric_limits<double>::infinity(), value);
-  const float single = static_cast<float>(value);
-  if (dtype == DType::kBf16) return BFloat16::FromFloat(single).ToFloat();
-  if (dtype == DType::kF16) return Float16::FromFloat(single).ToFloat();
-  return single;
+  return WithElementType(dtype, [&](auto type) -> double {
+    using T = typename decltype(type)::type;
+    if constexpr (std::is_integral_v<T>) return value;
+    return ToDouble(FromDouble<T>(value));
+  });
 }
 
-std::string_view LargestOf(DType dtype) { return dtype == DType::kF16 ? "65504" : "about 3.4e38"; }
-
-// Returns the integer that an integer type would hold; nullopt if the number is not an int64_t.
-std::optional<int64_t> Whole(const Number& number) {
-  if (number.is_integer()) return number.integer();
-  const double real = number.real();
-  if (std::trunc(real) != real || !(real >= -0x1p63 && real < 0x1p63)) return std::nullopt;
-  return static_cast<int64_t>(real);
+std::string_view LargestOf(DType dtype) {
+  switch (dtype) {
+    case DType::kF16:
+      return "65504";
+    case DType::kF8E4M3:
+      return "448";
+    case DType::kF8E5M2:
+      return "57344";
+    default:
+      return "about 3.4e38";
+  }
 }
+
+bool IsAnyFloat(DType dtype) { return IsFloat(dtype) || IsStored(dtype); }
 
 }  // namespace
 
+std::optional<uint64_t> Number::WholeBits() const {
+  if (is_integer_ || is_large_) return static_cast<uint64_t>(integer_);
+  if (std::trunc(real_) != real_ || !(real_ >= -0x1p63 && real_ < 0x1p64)) return std::nullopt;
+  return real_ < 0 ? static_cast<uint64_t>(static_cast<int64_t>(real_)) : static_cast<uint64_t>(real_);
+}
+
 std::string Number::ToString() const {
+  if (is_large_) return absl::StrCat(static_cast<uint64_t>(integer_));
   // Whole doubles below 2^53 print as integers: they are exact there.
   const bool is_whole = std::abs(real_) < 0x1p53 && std::trunc(real_) == real_;
   return is_integer_ || is_whole ? absl::StrCat(is_integer_ ? integer_ : static_cast<int64_t>(real_))
@@ -82,57 +74,49 @@ absl::Status CheckNumber(const Number& number, DType dtype) {
     return absl::InvalidArgumentError(
         absl::StrCat(number.ToString(), " is not a number of type ", std::string(DTypeName(dtype)), more...));
   };
-  if (IsFloat(dtype)) {
+  if (IsAnyFloat(dtype)) {
+    const bool has_infinity = dtype != DType::kF8E4M3;
+    if (std::isinf(number.real()) && !has_infinity) return bad(", which has no infinity");
     if (!std::isfinite(number.real()) || std::isfinite(Round(number.real(), dtype))) return absl::OkStatus();
     return bad(", whose largest is ", std::string(LargestOf(dtype)));
   }
-  const IntegerRange range = RangeOf(dtype);
-  const std::optional<int64_t> whole = Whole(number);
-  if (whole && *whole >= range.least && *whole <= range.most) return absl::OkStatus();
+  const std::optional<uint64_t> whole = number.WholeBits();
+  if (whole && Holds(dtype, *whole, number.is_negative())) return absl::OkStatus();
   return bad();
 }
 
 absl::Status StoreNumber(const Number& number, DType dtype, std::byte* to) {
   if (absl::Status fits = CheckNumber(number, dtype); !fits.ok()) return fits;
-  const double real = number.real();
-  if (dtype == DType::kF64) {
-    Store(real, to);
-  } else if (dtype == DType::kF32) {
-    Store(static_cast<float>(Round(real, dtype)), to);
-  } else if (dtype == DType::kBf16) {
-    Store(BFloat16::FromFloat(static_cast<float>(real)), to);
-  } else if (dtype == DType::kF16) {
-    Store(Float16::FromFloat(static_cast<float>(real)), to);
+  if (IsAnyFloat(dtype)) {
+    WithElementType(dtype, [&](auto type) {
+      using T = typename decltype(type)::type;
+      if constexpr (std::is_same_v<T, double> || !std::is_floating_point_v<T>) {
+        const T value = FromDouble<T>(number.real());
+        std::memcpy(to, &value, sizeof(value));
+      } else {
+        const T value = static_cast<T>(Round(number.real(), dtype));
+        std::memcpy(to, &value, sizeof(value));
+      }
+    });
   } else {
     // Little-endian: the low bytes come first.
-    const int64_t whole = *Whole(number);
+    const uint64_t whole = *number.WholeBits();
     std::memcpy(to, &whole, static_cast<size_t>(SizeOf(dtype)));
   }
   return absl::OkStatus();
 }
 
 double LoadNumber(DType dtype, const void* from) {
-  switch (dtype) {
-    case DType::kF64:
-      return Load<double>(from);
-    case DType::kF32:
-      return Load<float>(from);
-    case DType::kBf16:
-      return Load<BFloat16>(from).ToFloat();
-    case DType::kF16:
-      return Load<Float16>(from).ToFloat();
-    case DType::kI64:
-      return static_cast<double>(Load<int64_t>(from));
-    case DType::kI32:
-      return Load<int32_t>(from);
-    case DType::kI8:
-      return Load<int8_t>(from);
-    case DType::kU8:
-      return Load<uint8_t>(from);
-    case DType::kI1:
-      return Load<uint8_t>(from) != 0 ? 1 : 0;
-  }
-  return 0;
+  return WithElementType(dtype, [&](auto type) -> double {
+    using T = typename decltype(type)::type;
+    if constexpr (std::is_same_v<T, bool>) {
+      return *static_cast<const uint8_t*>(from) != 0 ? 1 : 0;
+    } else {
+      T value;
+      std::memcpy(&value, from, sizeof(value));
+      return ToDouble(value);
+    }
+  });
 }
 
 }  // namespace sinter

@@ -169,6 +169,7 @@ uint64_t CollectiveNumber(const fb::Function& function, uint32_t step) {
 }
 
 bool CanCombine(fb::ReduceOp combine, DType dtype) {
+  if (IsStored(dtype)) return false;
   return dtype != DType::kI1 || combine == fb::ReduceOp::Max || combine == fb::ReduceOp::Min;
 }
 

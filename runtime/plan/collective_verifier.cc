@@ -46,11 +46,12 @@ absl::Status CheckEnums(const fb::CollectiveStep& s) {
     return BadPlan("combination ", static_cast<int>(s.combine()), " does not exist");
   }
   if (static_cast<int>(s.dtype()) >= kNumDTypes) {
-    return BadPlan("element type ", static_cast<int>(s.dtype()), " does not exist");
+    return BadPlan("element type ", static_cast<int>(s.dtype()), " does not exist in this build");
   }
   const DType dtype = static_cast<DType>(s.dtype());
   if (TraitsOf(s).combines && !CanCombine(s.combine(), dtype)) {
-    return BadPlan("elements of type ", std::string(DTypeName(dtype)), " have no sum and no mean");
+    return BadPlan("elements of type ", std::string(DTypeName(dtype)),
+                   IsStored(dtype) ? " are not combined" : " have no sum and no mean");
   }
   if (s.is_flat() && !TraitsOf(s).has_list) {
     return BadPlan("it is flat, and ", Name(s.kind()), " has one tensor");

@@ -71,7 +71,7 @@ absl::StatusOr<uint64_t> VerifyType(const fb::TensorType* type) {
   if (type == nullptr) return absl::InvalidArgumentError("it has no type");
   if (static_cast<int>(type->dtype()) >= kNumDTypes) {
     return absl::InvalidArgumentError(
-        absl::StrCat("element type ", static_cast<int>(type->dtype()), " does not exist"));
+        absl::StrCat("element type ", static_cast<int>(type->dtype()), " does not exist in this build"));
   }
   if (!IsAligned(type->shape())) return absl::InvalidArgumentError("its shape is not aligned to 8 bytes");
   std::span<const int64_t> shape;

@@ -38,8 +38,8 @@ absl::Status CheckOperand(const fb::Buffer& buffer, const char* what, fb::DType 
 
 absl::Status CheckDType(fb::DType dtype, bool floats_only) {
   if (static_cast<int>(dtype) >= kNumDTypes)
-    return BadPlan("element type ", static_cast<int>(dtype), " does not exist");
-  if (dtype == fb::DType::I1 || (floats_only && !IsFloat(static_cast<DType>(dtype)))) {
+    return BadPlan("element type ", static_cast<int>(dtype), " does not exist in this build");
+  if (!IsNumber(static_cast<DType>(dtype)) || (floats_only && !IsFloat(static_cast<DType>(dtype)))) {
     return BadPlan("element type ", std::string(DTypeName(static_cast<DType>(dtype))), " is not supported");
   }
   return absl::OkStatus();

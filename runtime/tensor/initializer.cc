@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "sinter/kernels/cpu/math/random_values.h"
 #include "sinter/kernels/cpu/math/vector_math.h"
-#include "sinter/runtime/host/half.h"
+#include "sinter/runtime/host/element_types.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/tensor/tensor.h"
 
@@ -23,43 +23,17 @@ using Kind = InitialValues::Kind;
 constexpr int64_t kRandomGrain = 4096;
 constexpr int64_t kRandomBlock = 512;
 
+// Returns the element of the constant; integers saturate.
 template <typename T>
-T FromDouble(double value) {
-  if constexpr (std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>) {
-    return T::FromFloat(static_cast<float>(value));
-  } else if constexpr (std::is_floating_point_v<T>) {
-    return static_cast<T>(value);
+T ConstantOf(double value) {
+  if constexpr (!std::is_integral_v<T>) {
+    return FromDouble<T>(value);
   } else {
     if (std::isnan(value)) return T{0};
     // The largest 64-bit integer is not a double: compare before converting.
     if (value >= std::ldexp(1.0, std::numeric_limits<T>::digits)) return std::numeric_limits<T>::max();
     if (value <= static_cast<double>(std::numeric_limits<T>::min())) return std::numeric_limits<T>::min();
     return static_cast<T>(value);
-  }
-}
-
-// Calls f(T*) with the element type of `dtype`.
-template <typename F>
-void WithType(DType dtype, void* data, F&& f) {
-  switch (dtype) {
-    case DType::kF64:
-      return f(static_cast<double*>(data));
-    case DType::kF32:
-      return f(static_cast<float*>(data));
-    case DType::kBf16:
-      return f(static_cast<BFloat16*>(data));
-    case DType::kF16:
-      return f(static_cast<Float16*>(data));
-    case DType::kI64:
-      return f(static_cast<int64_t*>(data));
-    case DType::kI32:
-      return f(static_cast<int32_t*>(data));
-    case DType::kI8:
-      return f(static_cast<int8_t*>(data));
-    case DType::kU8:
-      return f(static_cast<uint8_t*>(data));
-    case DType::kI1:
-      return f(static_cast<bool*>(data));
   }
 }
 
@@ -209,9 +183,10 @@ absl::Status FillOrthogonal(const InitialValues& values, DType dtype, std::span<
     for (int64_t i = begin; i < end; ++i) vectors[place(i)] = Normal(Words(values.seed, i), wide);
   });
   Orthonormalize(vectors.get(), count, size, pool);
-  WithType(dtype, data, [&](auto* to) {
-    using T = std::remove_pointer_t<decltype(to)>;
-    for (int64_t i = 0; i < elements; ++i) to[i] = FromDouble<T>(values.a * vectors[place(i)]);
+  WithElementType(dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    T* const to = static_cast<T*>(data);
+    for (int64_t i = 0; i < elements; ++i) to[i] = ConstantOf<T>(values.a * vectors[place(i)]);
   });
   return absl::OkStatus();
 }
@@ -229,10 +204,11 @@ absl::Status FillInitialPart(const InitialValues& values, DType dtype, const Ten
                              int64_t count, void* data, const ThreadPool& pool) {
   SINTER_CHECK(IsByElement(values));
   if (values.kind == Kind::kConstant) {
-    WithType(dtype, data, [&](auto* to) {
-      using T = std::remove_pointer_t<decltype(to)>;
+    WithElementType(dtype, [&](auto type) {
+      using T = typename decltype(type)::type;
+      T* const to = static_cast<T*>(data);
       pool.ParallelFor(count, kRandomGrain, [&](int64_t first, int64_t end, int) {
-        std::fill(to + first, to + end, FromDouble<T>(values.a));
+        std::fill(to + first, to + end, ConstantOf<T>(values.a));
       });
     });
     return absl::OkStatus();
@@ -247,7 +223,8 @@ absl::Status FillInitialPart(const InitialValues& values, DType dtype, const Ten
     return absl::OkStatus();
   }
   SINTER_RETURN_IF_ERROR(CheckRandom(dtype));
-  WithType(dtype, data, [&](auto* to) {
+  WithElementType(dtype, [&](auto type) {
+    auto* const to = static_cast<typename decltype(type)::type*>(data);
     pool.ParallelFor(count, kRandomGrain, [&](int64_t first, int64_t end, int) {
       box.ForEachRun(begin + first, end - first, [&](int64_t part, int64_t whole, int64_t run) {
         FillRandom(values, whole, run, to + (part - begin));

@@ -9,7 +9,7 @@
 // The rank is 0 (a scalar with one element) to 8. Sizes count elements; a size of 0 is legal and gives a
 // tensor without elements. An owning tensor's data is aligned to 64 bytes and its pointer is never null. The
 // memory of a borrowing tensor must outlive it. Tensors are movable; Clone copies. C++ element types: double,
-// float, BFloat16, Float16, int64_t, int32_t, int8_t, uint8_t, bool.
+// float, BFloat16, Float16, int8_t to int64_t, uint8_t to uint64_t, bool, Float8E4M3, Float8E5M2.
 //
 // Owned memory comes from the process-wide caching allocator (runtime/memory/process_allocator.h). It counts
 // the memory in units of 512 bytes, tagged "tensor f32[2,3]". It keeps freed memory for the next tensor or
@@ -28,36 +28,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "sinter/runtime/host/dtype.h"
+#include "sinter/runtime/host/element_types.h"
 #include "sinter/runtime/host/half.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/memory/caching_allocator.h"
 
 namespace sinter {
-
-// Returns the DType of a C++ element type: DTypeOf<float>() == DType::kF32. Does not compile for other types.
-template <typename T>
-constexpr DType DTypeOf() {
-  if constexpr (std::is_same_v<T, double>)
-    return DType::kF64;
-  else if constexpr (std::is_same_v<T, float>)
-    return DType::kF32;
-  else if constexpr (std::is_same_v<T, BFloat16>)
-    return DType::kBf16;
-  else if constexpr (std::is_same_v<T, Float16>)
-    return DType::kF16;
-  else if constexpr (std::is_same_v<T, int64_t>)
-    return DType::kI64;
-  else if constexpr (std::is_same_v<T, int32_t>)
-    return DType::kI32;
-  else if constexpr (std::is_same_v<T, int8_t>)
-    return DType::kI8;
-  else if constexpr (std::is_same_v<T, uint8_t>)
-    return DType::kU8;
-  else {
-    static_assert(std::is_same_v<T, bool>, "not an element type of Sinter");
-    return DType::kI1;
-  }
-}
 
 // Returns text such as "f32[2,3]", or "f32[]" for a scalar.
 std::string ShapeToString(DType dtype, std::span<const int64_t> shape);

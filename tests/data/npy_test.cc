@@ -172,7 +172,8 @@ TEST(NpyTest, UnknownElementTypesNameTheFix) {
                  absl::StatusCode::kUnimplemented, text);
   };
   unknown("'>f4'", "it is big-endian: save a.astype('<f4') instead");
-  unknown("'<u2'", "a.view([('bfloat16', '<u2')])");
+  unknown("'|V2'", "a.view([('bfloat16', '<u2')])");
+  unknown("'|V1'", "a.view([('float8_e4m3fn', '|u1')])");
   unknown("'<c8'", "element type '<c8' is not supported; convert it with astype()");
   unknown("'|O'", "it holds Python objects");
   unknown("'\x1b[2J'", "element type '\\x1b[2J' is not supported");

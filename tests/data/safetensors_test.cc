@@ -45,7 +45,8 @@ TEST(SafetensorsTest, RoundTripsEveryElementType) {
   ASSERT_OK(SaveSafetensors(folder.File("t"), tensors, metadata));
   ASSERT_OK_AND_ASSIGN(const SafetensorsFile file, SafetensorsFile::Open(folder.File("t")));
   EXPECT_EQ(file.metadata(), metadata);
-  EXPECT_THAT(file.names(), ElementsAre("f64", "i64", "f32", "i32", "bf16", "f16", "i1", "i8", "u8"));
+  EXPECT_THAT(file.names(), ElementsAre("f64", "i64", "u64", "f32", "i32", "u32", "bf16", "f16", "i16", "u16",
+                                        "f8e4m3", "f8e5m2", "i1", "i8", "u8"));
   for (const NamedTensor& named : tensors) {
     ASSERT_OK_AND_ASSIGN(const HostTensor loaded, file.Get(named.name));
     EXPECT_EQ(loaded.ToString(), named.tensor.ToString());
@@ -291,8 +292,8 @@ TEST(SafetensorsTest, BadEntries) {
   ExpectBad(entry(type + "," + shape), 8, "lacks one of dtype, shape and data_offsets");
   ExpectBad(entry(type + "," + type), 8, "tensor 'a' has two 'dtype'");
   ExpectBad(entry(R"("x":1)"), 8, "has the unknown key 'x'");
-  ExpectBad(entry(R"("dtype":"F8_E4M3",)" + shape + "," + place), 8,
-            "element type 'F8_E4M3'; supported are F64");
+  ExpectBad(entry(R"("dtype":"F6_E2M3",)" + shape + "," + place), 8,
+            "element type 'F6_E2M3'; supported are F64");
   ExpectBad(entry(R"("dtype":3)"), 8,
             "'dtype' of tensor 'a' has a number where it should not; it is a string");
   ExpectBad(entry(R"("shape":[-2])"), 8, "has the number -2 where it should not; it is a list of integers");

@@ -153,7 +153,8 @@ TEST_P(EmulatedKernelsTest, AgreeWithTheReference) {
 }
 
 // The two lists together hold all types. Each family uses one list, because each type costs compile time.
-constexpr char kSomeTypes[] = "f64 f32 bf16 i32 ui8 i1", kOtherTypes[] = "f64 f32 f16 i64 i8 i1";
+constexpr char kSomeTypes[] = "f64 f32 bf16 i32 ui8 i16 ui64 i1 f8E5M2",
+               kOtherTypes[] = "f64 f32 f16 i64 i8 ui16 ui32 i1 f8E4M3FN";
 
 INSTANTIATE_TEST_SUITE_P(Families, EmulatedKernelsTest,
                          ::testing::Values(Family{"pointwise0", PointwiseCases, kSomeTypes, true, 0, 3},

@@ -95,6 +95,17 @@ std::string Replace(std::string text, const std::string& from, const std::string
   return text;
 }
 
+namespace {
+
+// Returns the type of its name in programs: "ui8", "f8E4M3FN".
+DType ElementOfText(const std::string& element) {
+  if (element == "f8E4M3FN") return DType::kF8E4M3;
+  if (element == "f8E5M2") return DType::kF8E5M2;
+  return *ParseDType(element.starts_with("ui") ? "u" + element.substr(2) : element);
+}
+
+}  // namespace
+
 Value ZerosOfText(const std::string& type) {
   std::string inside = type.substr(7, type.size() - 8);  // Between "tensor<" and ">".
   Shape shape;
@@ -105,7 +116,7 @@ Value ZerosOfText(const std::string& type) {
     at = end + 1;
   }
   std::string element = inside.substr(at);
-  return Value::Zeros(element == "ui8" ? DType::kU8 : *ParseDType(element), shape);
+  return Value::Zeros(ElementOfText(element), shape);
 }
 
 std::string ResultName(const OpCase& c, size_t i) {
@@ -157,7 +168,8 @@ std::vector<Value> MakeOperands(const OpCase& c, const std::string& dtype, uint6
     }
     int64_t low = static_cast<int64_t>(std::ceil(operand.low)), high = static_cast<int64_t>(operand.high);
     low = std::max(low, reference::Lowest(value.dtype));
-    high = std::max(low, std::min(high, reference::Highest(value.dtype)));
+    const int64_t most = reference::Highest(value.dtype);
+    high = std::max(low, most < 0 ? high : std::min(high, most));  // The largest u64 is -1, as bits.
     for (int64_t& x : value.ints) {
       x = c.special_values ? SpecialInt(value.dtype, random())
                            : low + static_cast<int64_t>(random() % static_cast<uint64_t>(high - low + 1));

@@ -37,9 +37,11 @@ struct OpCase {
 };
 
 inline constexpr char kFloats[] = "f64 f32 bf16 f16";
-inline constexpr char kIntegers[] = "i64 i32 i8 ui8";
-inline constexpr char kNumbers[] = "f64 f32 bf16 f16 i64 i32 i8 ui8";
-inline constexpr char kAnything[] = "f64 f32 bf16 f16 i64 i32 i8 ui8 i1";
+inline constexpr char kIntegers[] = "i64 i32 i8 ui8 i16 ui16 ui32 ui64";
+inline constexpr char kNumbers[] = "f64 f32 bf16 f16 i64 i32 i8 ui8 i16 ui16 ui32 ui64";
+inline constexpr char kAnything[] = "f64 f32 bf16 f16 i64 i32 i8 ui8 i16 ui16 ui32 ui64 i1";
+// With the types that are moved and cast only.
+inline constexpr char kMoved[] = "f64 f32 bf16 f16 i64 i32 i8 ui8 i16 ui16 ui32 ui64 i1 f8E4M3FN f8E5M2";
 
 std::vector<OpCase> AllOpCases();
 // All of the table, and cases of rules (ir/dialect/factor_rule.h) that the table lacks.

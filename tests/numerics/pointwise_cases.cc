@@ -56,7 +56,7 @@ const Unary kUnary[] = {
     {"leaky_relu", OpClass::kArithmetic, kFloats, -4, 4, " {alpha = 0.125 : f64}"},
     {"elu", OpClass::kTranscendental, kFloats, -4, 4, " {alpha = 0.75 : f64}"},
     {"clamp", OpClass::kExact, kNumbers, -4, 4, " {low = 0.0 : f64, high = 3.0 : f64}"},
-    {"stop_gradient", OpClass::kExact, kAnything, -4, 4},
+    {"stop_gradient", OpClass::kExact, kMoved, -4, 4},
 };
 
 struct Binary {
@@ -169,7 +169,7 @@ void AddLogic(std::vector<OpCase>& cases) {
                    "%r = sinter.select %a, %b, %c : tensor<7x5xi1>, tensor<7x5x$T>",
                    {{"tensor<7x5xi1>", 0, 1}, {"tensor<7x5x$T>"}, {"tensor<7x5x$T>"}},
                    {"tensor<7x5x$T>"},
-                   kAnything});
+                   kMoved});
   // Ops without a gradient, between ops that have one.
   cases.push_back({"masks",
                    OpClass::kArithmetic,
@@ -190,7 +190,8 @@ void AddLogic(std::vector<OpCase>& cases) {
 }
 
 void AddCasts(std::vector<OpCase>& cases) {
-  for (const char* from : {"f64", "f32", "bf16", "f16", "i64", "i32", "i8", "ui8", "i1"}) {
+  for (const char* from : {"f64", "f32", "bf16", "f16", "i64", "i32", "i8", "ui8", "i16", "ui16", "ui32",
+                           "ui64", "i1", "f8E4M3FN", "f8E5M2"}) {
     for (bool special : {false, true}) {
       std::string operand = std::string("tensor<97x") + from + ">";
       cases.push_back({std::string("cast_from_") + from + (special ? "_special" : ""),
@@ -198,7 +199,7 @@ void AddCasts(std::vector<OpCase>& cases) {
                        "%r = sinter.cast %a : " + operand + " -> tensor<97x$T>",
                        {{operand, -200, 300}},
                        {"tensor<97x$T>"},
-                       kAnything,
+                       kMoved,
                        std::string(from) == "f64" && !special,
                        special});
     }

@@ -26,8 +26,9 @@ Value Combined(const std::vector<Values>& operands, size_t i, ir::ReduceKind com
       if (combine == ir::ReduceKind::sum || combine == ir::ReduceKind::mean) sum.reals[k] += x.reals[k];
     }
     for (size_t k = 0; k < sum.ints.size(); ++k) {
-      if (combine == ir::ReduceKind::max) sum.ints[k] = std::max(sum.ints[k], x.ints[k]);
-      if (combine == ir::ReduceKind::min) sum.ints[k] = std::min(sum.ints[k], x.ints[k]);
+      const bool is_less = IsLess(sum.dtype, sum.ints[k], x.ints[k]);
+      if (combine == ir::ReduceKind::max && is_less) sum.ints[k] = x.ints[k];
+      if (combine == ir::ReduceKind::min && !is_less) sum.ints[k] = x.ints[k];
       if (combine == ir::ReduceKind::sum || combine == ir::ReduceKind::mean) sum.ints[k] += x.ints[k];
     }
   }

@@ -31,8 +31,12 @@ std::vector<Value> Compare(const Call& call) {
   const Value &x = call.in[0], &y = call.in[1];
   Value r = call.Result();
   for (size_t i = 0; i < r.ints.size(); ++i) {
-    r.ints[i] =
-        x.is_real() ? Holds(predicate, x.reals[i], y.reals[i]) : Holds(predicate, x.ints[i], y.ints[i]);
+    if (x.dtype == DType::kU64) {
+      r.ints[i] = Holds(predicate, static_cast<uint64_t>(x.ints[i]), static_cast<uint64_t>(y.ints[i]));
+    } else {
+      r.ints[i] =
+          x.is_real() ? Holds(predicate, x.reals[i], y.reals[i]) : Holds(predicate, x.ints[i], y.ints[i]);
+    }
   }
   return {r};
 }
@@ -83,10 +87,10 @@ std::vector<Value> Clamp(const Call& call) {
   double low = call.Real("low"), high = call.Real("high");
   Value r = call.in[0];
   for (double& x : r.reals) x = x < low ? low : x > high ? high : x;
-  for (int64_t& x : r.ints) {
-    double number = static_cast<double>(x);
-    if (number < low) x = static_cast<int64_t>(low);
-    if (number > high) x = static_cast<int64_t>(high);
+  for (size_t i = 0; i < r.ints.size(); ++i) {
+    const double number = r.Number(static_cast<int64_t>(i));
+    if (number < low) r.ints[i] = static_cast<int64_t>(low);
+    if (number > high) r.ints[i] = static_cast<int64_t>(high);
   }
   return {r};
 }
@@ -103,7 +107,10 @@ std::vector<Value> Cast(const Call& call) {
       r.reals[i] = x.reals[i];
     } else {
       // Rounds a large integer to f32 once, not first to double and then to float.
-      r.reals[i] = r.dtype == DType::kF32 ? static_cast<float>(x.ints[i]) : static_cast<double>(x.ints[i]);
+      const bool is_large = x.dtype == DType::kU64;
+      const auto bits = static_cast<uint64_t>(x.ints[i]);
+      const float single = is_large ? static_cast<float>(bits) : static_cast<float>(x.ints[i]);
+      r.reals[i] = r.dtype == DType::kF32 ? single : x.Number(i);
     }
   }
   return {r};

@@ -19,19 +19,22 @@ using IntBinary = int64_t (*)(int64_t, int64_t);
 int64_t NoInts(int64_t) { return 0; }
 int64_t NoInts2(int64_t, int64_t) { return 0; }
 
-template <RealUnary real, IntUnary integer = NoInts>
+// `large` is for u64, whose elements are bits.
+template <RealUnary real, IntUnary integer = NoInts, IntUnary large = integer>
 std::vector<Value> Unary(const Call& call) {
   Value r = call.Result();
+  const IntUnary of_ints = r.dtype == DType::kU64 ? large : integer;
   for (size_t i = 0; i < r.reals.size(); ++i) r.reals[i] = real(call.in[0].reals[i]);
-  for (size_t i = 0; i < r.ints.size(); ++i) r.ints[i] = integer(call.in[0].ints[i]);
+  for (size_t i = 0; i < r.ints.size(); ++i) r.ints[i] = of_ints(call.in[0].ints[i]);
   return {r};
 }
 
-template <RealBinary real, IntBinary integer = NoInts2>
+template <RealBinary real, IntBinary integer = NoInts2, IntBinary large = integer>
 std::vector<Value> Binary(const Call& call) {
   Value r = call.Result();
+  const IntBinary of_ints = r.dtype == DType::kU64 ? large : integer;
   for (size_t i = 0; i < r.reals.size(); ++i) r.reals[i] = real(call.in[0].reals[i], call.in[1].reals[i]);
-  for (size_t i = 0; i < r.ints.size(); ++i) r.ints[i] = integer(call.in[0].ints[i], call.in[1].ints[i]);
+  for (size_t i = 0; i < r.ints.size(); ++i) r.ints[i] = of_ints(call.in[0].ints[i], call.in[1].ints[i]);
   return {r};
 }
 
@@ -51,6 +54,12 @@ int64_t DivInts(int64_t x, int64_t y) {
 }
 double Rem(double x, double y) { return std::fmod(x, y); }
 int64_t RemInts(int64_t x, int64_t y) { return y == 0 || y == -1 ? 0 : x % y; }
+int64_t DivLarge(int64_t x, int64_t y) { return y == 0 ? 0 : Signed(Unsigned(x) / Unsigned(y)); }
+int64_t RemLarge(int64_t x, int64_t y) { return y == 0 ? 0 : Signed(Unsigned(x) % Unsigned(y)); }
+int64_t MaximumLarge(int64_t x, int64_t y) { return Unsigned(x) > Unsigned(y) ? x : y; }
+int64_t MinimumLarge(int64_t x, int64_t y) { return Unsigned(x) < Unsigned(y) ? x : y; }
+int64_t SameInt(int64_t x) { return x; }
+int64_t SignLarge(int64_t x) { return x != 0; }
 double Power(double x, double y) { return std::pow(x, y); }
 double Atan2(double x, double y) { return std::atan2(x, y); }
 double Maximum(double x, double y) { return std::isnan(x) || std::isnan(y) ? kNan : std::max(x, y); }
@@ -138,15 +147,15 @@ void AddPointwiseOps(OpTable& table) {
   table["sinter.add"] = Binary<Add, AddInts>;
   table["sinter.sub"] = Binary<Sub, SubInts>;
   table["sinter.mul"] = Binary<Mul, MulInts>;
-  table["sinter.div"] = Binary<Div, DivInts>;
-  table["sinter.rem"] = Binary<Rem, RemInts>;
+  table["sinter.div"] = Binary<Div, DivInts, DivLarge>;
+  table["sinter.rem"] = Binary<Rem, RemInts, RemLarge>;
   table["sinter.pow"] = Binary<Power>;
   table["sinter.atan2"] = Binary<Atan2>;
-  table["sinter.maximum"] = Binary<Maximum, MaximumInts>;
-  table["sinter.minimum"] = Binary<Minimum, MinimumInts>;
+  table["sinter.maximum"] = Binary<Maximum, MaximumInts, MaximumLarge>;
+  table["sinter.minimum"] = Binary<Minimum, MinimumInts, MinimumLarge>;
   table["sinter.neg"] = Unary<Neg, NegInts>;
-  table["sinter.abs"] = Unary<Abs, AbsInts>;
-  table["sinter.sign"] = Unary<Sign, SignInts>;
+  table["sinter.abs"] = Unary<Abs, AbsInts, SameInt>;
+  table["sinter.sign"] = Unary<Sign, SignInts, SignLarge>;
   table["sinter.floor"] = Unary<Floor>;
   table["sinter.ceil"] = Unary<Ceil>;
   table["sinter.round"] = Unary<NearestEven>;
@@ -175,12 +184,12 @@ void AddPointwiseOps(OpTable& table) {
   table["sinter.acosh"] = Unary<Acosh>;
   table["sinter.atanh"] = Unary<Atanh>;
   table["sinter.trunc"] = Unary<Trunc>;
-  table["sinter.mod"] = Binary<Mod, ModInts>;
+  table["sinter.mod"] = Binary<Mod, ModInts, RemLarge>;
   table["sinter.hypot"] = Binary<Hypot>;
   table["sinter.log_add_exp"] = Binary<LogAddExp>;
   table["sinter.x_log_y"] = Binary<XLogY>;
   table["sinter.sigmoid"] = Unary<Sigmoid>;
-  table["sinter.relu"] = Unary<Relu, ReluInts>;
+  table["sinter.relu"] = Unary<Relu, ReluInts, SameInt>;
   table["sinter.silu"] = Unary<Silu>;
   table["sinter.softplus"] = Unary<Softplus>;
   table["sinter.log_sigmoid"] = Unary<LogSigmoid>;

@@ -79,7 +79,7 @@ double Max(const std::vector<double>& x) {
 }
 int64_t MaxInts(const std::vector<int64_t>& x, DType dtype) {
   int64_t best = Lowest(dtype);
-  for (int64_t v : x) best = std::max(best, v);
+  for (int64_t v : x) best = IsLess(dtype, best, v) ? v : best;
   return best;
 }
 double Min(const std::vector<double>& x) {
@@ -89,7 +89,7 @@ double Min(const std::vector<double>& x) {
 }
 int64_t MinInts(const std::vector<int64_t>& x, DType dtype) {
   int64_t best = Highest(dtype);
-  for (int64_t v : x) best = std::min(best, v);
+  for (int64_t v : x) best = IsLess(dtype, v, best) ? v : best;
   return best;
 }
 double NoReals(const std::vector<double>&) { return 0; }
@@ -124,7 +124,7 @@ std::vector<Value> ArgReduce(const Call& call, bool largest) {
         double v = x.reals[a], w = x.reals[b];
         beats = !std::isnan(w) && (std::isnan(v) || (largest ? v > w : v < w));
       } else {
-        beats = largest ? x.ints[a] > x.ints[b] : x.ints[a] < x.ints[b];
+        beats = largest ? IsLess(x.dtype, x.ints[b], x.ints[a]) : IsLess(x.dtype, x.ints[a], x.ints[b]);
       }
       if (beats) best = k;
     }
@@ -157,7 +157,7 @@ std::vector<Value> TopK(const Call& call) {
   Value values = call.Result(0), positions = call.Result(1);
   const int64_t k = call.Int("k"), size = x.shape.back();
   const auto is_before = [&](int64_t a, int64_t b) {
-    if (!x.is_real()) return x.ints[a] != x.ints[b] ? x.ints[a] > x.ints[b] : a < b;
+    if (!x.is_real()) return x.ints[a] != x.ints[b] ? IsLess(x.dtype, x.ints[b], x.ints[a]) : a < b;
     if (std::isnan(x.reals[a]) != std::isnan(x.reals[b])) return std::isnan(x.reals[a]);
     if (std::isnan(x.reals[a]) || x.reals[a] == x.reals[b]) return a < b;
     return x.reals[a] > x.reals[b];
@@ -182,7 +182,7 @@ std::vector<Value> Sort(const Call& call) {
   const bool descending = call.Flag("descending");
   const int64_t size = x.shape.back();
   const auto is_less = [&](int64_t a, int64_t b) {
-    if (!x.is_real()) return x.ints[a] < x.ints[b];
+    if (!x.is_real()) return IsLess(x.dtype, x.ints[a], x.ints[b]);
     if (std::isnan(x.reals[a])) return false;
     return std::isnan(x.reals[b]) || x.reals[a] < x.reals[b];
   };

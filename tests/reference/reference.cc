@@ -1,4 +1,5 @@
 #include "sinter/tests/reference/reference.h"
+#include "sinter/ir/dialect/element_types.h"
 
 #include "absl/strings/str_cat.h"
 #include "llvm/ADT/DenseMap.h"
@@ -64,17 +65,7 @@ Shape Call::Ints(const char* name) const {
   return Shape(values.begin(), values.end());
 }
 
-DType DTypeOf(mlir::Type element) {
-  if (element.isF64()) return DType::kF64;
-  if (element.isF32()) return DType::kF32;
-  if (element.isBF16()) return DType::kBf16;
-  if (element.isF16()) return DType::kF16;
-  if (element.isInteger(64)) return DType::kI64;
-  if (element.isInteger(32)) return DType::kI32;
-  if (element.isUnsignedInteger(8)) return DType::kU8;
-  if (element.isInteger(8)) return DType::kI8;
-  return DType::kI1;
-}
+DType DTypeOf(mlir::Type element) { return ir::DTypeOf(element); }
 
 Value ZerosOf(mlir::Type type) {
   auto tensor = llvm::cast<mlir::RankedTensorType>(type);

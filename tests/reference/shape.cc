@@ -192,7 +192,8 @@ std::vector<Value> Scatter(const Call& call) {
       [&](int64_t x, int64_t y) {
         if (kind == 0) return y;
         if (kind == 3) return Wrapped(x, y, std::multiplies<uint64_t>());
-        return kind == 1 ? std::max(x, y) : std::min(x, y);
+        const DType dtype = call.in[0].dtype;
+        return IsLess(dtype, x, y) == (kind == 1) ? y : x;
       });
 }
 

@@ -25,24 +25,27 @@ void ForEachIndex(const Shape& shape, const std::function<void(const Shape& at)>
 struct Value {
   DType dtype = DType::kF64;
   Shape shape;
-  std::vector<double> reals;  // Elements of f64, f32, bf16 and f16.
-  std::vector<int64_t> ints;  // Elements of the other types: u8 is 0 to 255, i1 is 0 or 1.
+  std::vector<double> reals;  // Elements of floats.
+  std::vector<int64_t> ints;  // Elements of the other types: u8 is 0 to 255, i1 is 0 or 1; u64 as its bits.
 
   static Value Zeros(DType dtype, Shape shape);
 
-  bool is_real() const { return IsFloat(dtype); }
+  bool is_real() const { return IsFloat(dtype) || IsStored(dtype); }
   int64_t size() const { return NumElements(shape); }
   // Copies element `from` of `source`, which has the same dtype, to element `to`.
   void Copy(int64_t to, const Value& source, int64_t from);
   // Returns any element as a double.
-  double Number(int64_t i) const { return is_real() ? reals[i] : static_cast<double>(ints[i]); }
+  double Number(int64_t i) const;
 };
 
-// Returns the nearest value of the float type (ties to even); infinity beyond the largest.
+// Returns the nearest value of the float type (ties to even); infinity beyond the largest, or NaN in f8e4m3.
+// 8-bit floats round from f32.
 double Round(DType dtype, double x);
 // Returns the value of the integer type that is equal modulo 2^bits.
 int64_t Wrap(DType dtype, int64_t x);
-// Smallest and largest value of an integer type.
+// True if integer a is less than b; u64 are given as their bits.
+bool IsLess(DType dtype, int64_t a, int64_t b);
+// Smallest and largest value of an integer type; of u64 as its bits.
 int64_t Lowest(DType dtype);
 int64_t Highest(DType dtype);
 // Truncates towards zero and saturates; NaN gives 0.

@@ -99,6 +99,8 @@ int64_t LoadInteger(DType dtype, const void* from) {
   switch (dtype) {
     case DType::kI32:
       return static_cast<int32_t>(bits);
+    case DType::kI16:
+      return static_cast<int16_t>(bits);
     case DType::kI8:
       return static_cast<int8_t>(bits);
     default:
@@ -142,13 +144,19 @@ void CombineOne(const CollectiveCase& c, const std::vector<const std::byte*>& va
   int64_t result = LoadInteger(c.dtype, values[0]);
   for (size_t i = 1; i < values.size(); ++i) {
     const int64_t next = LoadInteger(c.dtype, values[i]);
-    if (c.combine == fb::ReduceOp::Max) result = std::max(result, next);
-    if (c.combine == fb::ReduceOp::Min) result = std::min(result, next);
+    const bool is_more =
+        c.dtype == DType::kU64 ? static_cast<uint64_t>(next) > static_cast<uint64_t>(result) : next > result;
+    if (c.combine == fb::ReduceOp::Max && is_more) result = next;
+    if (c.combine == fb::ReduceOp::Min && !is_more) result = next;
     if (c.combine <= fb::ReduceOp::Mean) {
       result = static_cast<int64_t>(static_cast<uint64_t>(result) + static_cast<uint64_t>(next));
     }
   }
-  if (c.combine == fb::ReduceOp::Mean) result /= static_cast<int64_t>(values.size());
+  if (c.combine == fb::ReduceOp::Mean) {
+    const uint64_t bits = static_cast<uint64_t>(result);
+    result = c.dtype == DType::kU64 ? static_cast<int64_t>(bits / values.size())
+                                    : result / static_cast<int64_t>(values.size());
+  }
   std::memcpy(to, &result, static_cast<size_t>(SizeOf(c.dtype)));
 }
 

@@ -2,12 +2,14 @@
 
 #include <limits>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include "sinter/codegen/places/symbol_name.h"
 #include "sinter/codegen/places/user_line.h"
+#include "sinter/ir/dialect/element_types.h"
 #include "sinter/kernels/cuda/embedded_cuda.h"
 #include "sinter/runtime/host/status.h"
 
@@ -93,13 +95,9 @@ Slot Out(mlir::Operation* op, int result) {
 }
 
 std::string ElementName(mlir::Type element) {
-  if (element.isF64()) return "F64";
-  if (element.isF32()) return "F32";
-  if (element.isBF16()) return "Bf16";
-  if (element.isF16()) return "F16";
-  if (element.isInteger(64)) return "I64";
-  if (element.isInteger(32)) return "I32";
-  return element.isUnsignedInteger() ? "U8" : "I8";
+  std::string name(DTypeName(ir::DTypeOf(element)));
+  name[0] = absl::ascii_toupper(static_cast<unsigned char>(name[0]));
+  return name;
 }
 std::string ElementType(mlir::Type element) { return ElementName(element) + "::Storage"; }
 

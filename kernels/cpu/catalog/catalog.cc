@@ -17,14 +17,17 @@ namespace {
 constexpr int64_t kMostElements = int64_t{1} << 44;
 
 std::string DTypeText(int64_t dtype) {
-  constexpr const char* kNames[] = {"f64", "f32", "bf16", "f16", "i64", "i32", "i8", "u8", "i1"};
-  return dtype >= 0 && dtype <= kI1 ? kNames[dtype] : "element type " + std::to_string(dtype);
+  constexpr const char* kNames[] = {"f64", "f32", "bf16", "f16", "i64", "i32",    "i8",    "u8",
+                                    "i1",  "i16", "u16",  "u32", "u64", "f8e4m3", "f8e5m2"};
+  return dtype >= 0 && dtype < static_cast<int64_t>(std::size(kNames))
+             ? kNames[dtype]
+             : "element type " + std::to_string(dtype);
 }
 
 }  // namespace
 
 std::string CheckNumberType(int64_t dtype, const char* what) {
-  if (dtype >= kF64 && dtype <= kU8) return "";
+  if (IsNumberType(dtype)) return "";
   return std::string(what) + " cannot be " + DTypeText(dtype);
 }
 

@@ -36,7 +36,7 @@ std::string Check(std::span<const int64_t> p, std::span<const CatalogOperand> op
   return problem;
 }
 
-bool IsWide(int64_t dtype) { return dtype == kF64 || dtype == kI64; }
+bool IsWide(int64_t dtype) { return dtype == kF64 || dtype == kI64 || dtype == kU64; }
 
 int64_t WorkspaceBytes(std::span<const int64_t> p) {
   return IsWide(p[kDType]) ? 0 : p[kRows] * p[kSize] * static_cast<int64_t>(sizeof(uint64_t));

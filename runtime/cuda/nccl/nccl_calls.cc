@@ -34,8 +34,27 @@ absl::StatusOr<ncclDataType_t> TypeOf(const CollectiveLayout& collective) {
       return ncclInt8;
     case DType::kU8:
       return ncclUint8;
+    case DType::kU32:
+      return ncclUint32;
+    case DType::kU64:
+      return ncclUint64;
     case DType::kI1:
       if (!Adds(collective)) return ncclUint8;
+      break;
+    // NCCL moves any bits of the size, and combines none of these types.
+    case DType::kI16:
+    case DType::kU16:
+      if (!collective.traits().combines) return ncclFloat16;
+      break;
+    case DType::kF8E4M3:
+    case DType::kF8E5M2:
+      if (!collective.traits().combines) return ncclUint8;
+      break;
+  }
+  if (!Adds(collective)) {
+    return absl::UnimplementedError(absl::StrCat("NCCL does not combine elements of ",
+                                                 std::string(DTypeName(collective.dtype)),
+                                                 ": convert them to i32 first"));
   }
   return absl::UnimplementedError(absl::StrCat("NCCL does not add elements of ",
                                                std::string(DTypeName(collective.dtype)),

@@ -17,7 +17,7 @@ func.func @elements(%x: tensor<2xf32>, %y: tensor<2xf64>) {
 // -----
 
 func.func @bools(%x: tensor<2xi1>) {
-  // expected-error @+1 {{operand #0 must be a static tensor of rank 0 to 8 of f64 f32 bf16 f16 i64 i32 i8 ui8}}
+  // expected-error @+1 {{operand #0 must be a static tensor of rank 0 to 8 of f64 f32 bf16 f16 i64 i32 i16 i8 ui64 ui32 ui16 ui8}}
   %0 = sinter.add %x, %x : tensor<2xi1>
   return
 }

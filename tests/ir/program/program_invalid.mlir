@@ -1,6 +1,6 @@
 // RUN: sinter-opt %s --split-input-file --verify-diagnostics
 
-// expected-error@+1 {{has type 'tensor<?xf32>'; expected a static tensor of rank 0 to 8 of f64 f32 bf16 f16 i64 i32 i8 ui8 i1}}
+// expected-error@+1 {{has type 'tensor<?xf32>'; expected a static tensor of rank 0 to 8 of f64 f32 bf16 f16 i64 i32 i16 i8 ui64 ui32 ui16 ui8 i1 f8E4M3FN f8E5M2}}
 sinter.variable @w : tensor<?xf32> = constant(0.0, 0.0) seed 0
 
 // -----

@@ -1,7 +1,7 @@
 // RUN: sinter-opt %s -split-input-file -verify-diagnostics
 
 func.func @rank_9(%x: tensor<1x1x1x1x1x1x1x1x1xf32>) {
-  // expected-error @+1 {{operand #0 must be a static tensor of rank 0 to 8 of f64 f32 bf16 f16 i64 i32 i8 ui8 i1}}
+  // expected-error @+1 {{operand #0 must be a static tensor of rank 0 to 8 of f64 f32 bf16 f16 i64 i32 i16 i8 ui64 ui32 ui16 ui8 i1 f8E4M3FN f8E5M2}}
   %0 = sinter.reshape %x : tensor<1x1x1x1x1x1x1x1x1xf32> -> tensor<1xf32>
   return
 }
@@ -217,7 +217,7 @@ func.func @one_hot_rank(%i: tensor<2xi64>) {
 // -----
 
 func.func @too_large(%x: tensor<1xf32>) {
-  // expected-error @+1 {{result #0 must be a static tensor of rank 0 to 8 of f64 f32 bf16 f16 i64 i32 i8 ui8 i1, of at most 2^47 elements}}
+  // expected-error @+1 {{result #0 must be a static tensor of rank 0 to 8 of f64 f32 bf16 f16 i64 i32 i16 i8 ui64 ui32 ui16 ui8 i1 f8E4M3FN f8E5M2, of at most 2^47 elements}}
   %0 = sinter.broadcast %x [0] : tensor<1xf32> -> tensor<8589934592x8589934592xf32>
   return
 }

@@ -14,8 +14,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const DType kNumbers[] = {DType::kF64, DType::kF32, DType::kBf16, DType::kF16,
-                          DType::kI64, DType::kI32, DType::kI8,   DType::kU8};
+const DType kNumbers[] = {DType::kF64, DType::kF32, DType::kBf16, DType::kF16, DType::kI64, DType::kI32,
+                          DType::kI8,  DType::kU8,  DType::kI16,  DType::kU16, DType::kU32, DType::kU64};
 
 AddStep Calling(const std::string& kernel, const std::vector<int64_t>& parameters) {
   return [=](TestFunction& f, const std::vector<uint32_t>& in, const std::vector<uint32_t>& out) {

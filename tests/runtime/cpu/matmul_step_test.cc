@@ -128,7 +128,8 @@ TEST_P(MatmulStepTest, AddendScaleAndResultOfF32) {
 
 INSTANTIATE_TEST_SUITE_P(Types, MatmulStepTest,
                          ::testing::Values(DType::kF64, DType::kF32, DType::kBf16, DType::kF16, DType::kI64,
-                                           DType::kI32, DType::kI8, DType::kU8),
+                                           DType::kI32, DType::kI8, DType::kU8, DType::kI16, DType::kU16,
+                                           DType::kU32, DType::kU64),
                          [](const auto& info) { return std::string(DTypeName(info.param)); });
 
 // A result of several tiles, and one whose k is split.

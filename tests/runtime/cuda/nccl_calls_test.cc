@@ -98,7 +98,8 @@ TEST(NcclCallsTest, HasAllElementTypesAndCombinations) {
   const std::pair<DType, ncclDataType_t> types[] = {{DType::kF64, ncclFloat64},   {DType::kF32, ncclFloat32},
                                                     {DType::kBf16, ncclBfloat16}, {DType::kF16, ncclFloat16},
                                                     {DType::kI64, ncclInt64},     {DType::kI32, ncclInt32},
-                                                    {DType::kI8, ncclInt8},       {DType::kU8, ncclUint8}};
+                                                    {DType::kI8, ncclInt8},       {DType::kU8, ncclUint8},
+                                                    {DType::kU32, ncclUint32},    {DType::kU64, ncclUint64}};
   for (const auto& [dtype, want] : types) {
     EXPECT_EQ(NcclTypesOf(Make(CollectiveKind::AllReduce, {0, 1}, dtype))->dtype, want);
   }
@@ -110,6 +111,22 @@ TEST(NcclCallsTest, HasAllElementTypesAndCombinations) {
     CollectiveLayout c = Make(CollectiveKind::AllReduce, {0, 1});
     c.combine = combine;
     EXPECT_EQ(NcclTypesOf(c)->combine, want);
+  }
+}
+
+// NCCL has no 16-bit integers and no 8-bit floats: it moves their bits.
+TEST(NcclCallsTest, OtherTypesAreMovedAsBits) {
+  for (const DType dtype : {DType::kI16, DType::kU16}) {
+    EXPECT_EQ(NcclTypesOf(Make(CollectiveKind::AllToAll, {0, 3}, dtype))->dtype, ncclFloat16);
+    CollectiveLayout c = Make(CollectiveKind::AllReduce, {0, 3}, dtype);
+    EXPECT_THAT(std::string(NcclTypesOf(c).status().message()),
+                testing::HasSubstr("convert them to i32 first"));
+    c.combine = fb::ReduceOp::Max;
+    EXPECT_THAT(std::string(NcclTypesOf(c).status().message()),
+                testing::HasSubstr("NCCL does not combine elements of"));
+  }
+  for (const DType dtype : {DType::kF8E4M3, DType::kF8E5M2}) {
+    EXPECT_EQ(NcclTypesOf(Make(CollectiveKind::RingShift, {0, 3}, dtype))->dtype, ncclUint8);
   }
 }
 

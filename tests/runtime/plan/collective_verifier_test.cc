@@ -87,7 +87,7 @@ const Alteration kAlterations[] = {
     {"kind", [](auto& p) { Of(p, 0).kind = fb::CollectiveKind{8}; },
      "function \"all_reduce\": step 0 (exchange): collective kind 8 does not exist"},
     {"combine", [](auto& p) { Of(p, 0).combine = fb::ReduceOp{4}; }, "combination 4 does not exist"},
-    {"dtype", [](auto& p) { Of(p, 0).dtype = fb::DType{9}; }, "element type 9 does not exist"},
+    {"dtype", [](auto& p) { Of(p, 0).dtype = fb::DType{15}; }, "element type 15 does not exist"},
     {"sum of bools", [](auto& p) { Of(p, 0).dtype = fb::DType::I1; },
      "elements of type i1 have no sum and no mean"},
     {"flat gather", [](auto& p) { Of(p, 1).is_flat = true; }, "it is flat, and all_gather has one tensor"},

@@ -112,7 +112,7 @@ const Alteration kAlterations[] = {
     {"variable bytes", [](auto& p) { p.variables[0]->bytes = 60; },
      "variable 0: it has 60 bytes, and its type has 64"},
     {"no type", [](auto& p) { p.variables[0]->type = nullptr; }, "variable 0: it has no type"},
-    {"dtype", [](auto& p) { p.variables[0]->type->dtype = fb::DType{9}; }, "element type 9 does not exist"},
+    {"dtype", [](auto& p) { p.variables[0]->type->dtype = fb::DType{15}; }, "element type 15 does not exist in this build"},
     {"rank", [](auto& p) { p.variables[0]->type->shape.assign(9, 1); }, "its rank is 9: at most 8"},
     {"negative size", [](auto& p) { p.variables[0]->type->shape = {-4, 4}; }, "has a negative size, -4"},
     {"overflow", [](auto& p) { p.variables[0]->type->shape = {kHuge, kHuge}; },
