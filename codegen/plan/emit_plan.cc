@@ -17,7 +17,6 @@
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/plan/plan.h"
 #include "sinter/runtime/plan/plan_verifier.h"
-#include "sinter/runtime/tensor/initializer.h"
 
 namespace sinter::codegen {
 
@@ -29,8 +28,6 @@ constexpr size_t kSectionAlignment = 64;
 
 static_assert(static_cast<int>(ir::Initializer::orthogonal) ==
               static_cast<int>(fb::InitializerKind::Orthogonal));
-static_assert(static_cast<int>(InitialValues::Kind::kValues) ==
-              static_cast<int>(fb::InitializerKind::Values));
 static_assert(static_cast<int>(ir::DeviceKind::cpu) == static_cast<int>(fb::DeviceKind::Cpu));
 static_assert(static_cast<int>(ir::DeviceKind::gpu) == static_cast<int>(fb::DeviceKind::Gpu));
 

@@ -43,13 +43,14 @@ class Builder;
 // variable's seed, which the builder derives from the graph's seed and the variable's name.
 struct VariableInit {
   enum class Kind { kConstant, kUniform, kNormal, kOrthogonal, kTruncatedNormal, kValues };
-  // Returns all elements, of the variable's type, or says why there are none. Equal seeds must give equal elements.
+  // Returns all elements, of the variable's type, or says why there are none. Equal seeds must give equal
+  // elements.
   using Values = std::function<absl::StatusOr<HostTensor>(DType dtype, const Shape& shape, int64_t seed)>;
   Kind kind = Kind::kConstant;
   Number a = 0;  // The constant (the element type must hold it), the lower bound, the mean, or the gain.
   double b = 0;  // The upper bound, or the standard deviation.
   double low = -2, high = 2;                       // Range of kTruncatedNormal, in deviations from the mean.
-  std::shared_ptr<const Values> values = nullptr;  // Of kValues. The plan has all elements.
+  std::shared_ptr<const Values> values = nullptr;  // Function of kValues; the plan has what it returns.
 };
 
 // A named tensor that persists between runs. A cheap handle; not ok() after its graph has been destroyed.

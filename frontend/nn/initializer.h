@@ -97,7 +97,8 @@ Initializer Sparse(double sparsity, double stddev = 0.01);
 Initializer DeltaOrthogonal(double gain = 1);
 // The values of a tensor, of the parameter's type.
 Initializer FromTensor(const HostTensor& values);
-// What a function returns, of the parameter's type. `seed` is of the graph and of the parameter's name.
+// Elements that a function returns, of the parameter's type. `seed` depends on the graph's seed and the
+// parameter's name.
 //   nn::FromFunction([](DType dtype, const Shape& shape, int64_t seed) { return ...; })
 Initializer FromFunction(VariableInit::Values function);
 

@@ -55,7 +55,7 @@ namespace sinter::nn {
 
 class AnyLayer;
 
-// What a module that Clone() returns has in common with its original.
+// Things that a module that Clone() returns has in common with its original.
 enum class Copying {
   kShare,   // The variables.
   kValues,  // The initial values: the clone's own variables start equal to the original's, then differ.
@@ -358,8 +358,8 @@ class ModuleOf<R(A...)> : public AnyModule {
   R operator()(A... args, Where where = Where::current()) const {
     return static_cast<LayerOf<R(A...)>&>(*layer()).Apply(std::forward<A>(args)..., where);
   }
-  // Returns another module of the same structure, without a name, to be named or put below a parent like a new
-  // one. It has in common with this one what `copying` says, now or at a later first use; it is frozen,
+  // Returns another module of the same structure, without a name, to be named or put below a parent like a
+  // new one. It has in common with this one what `copying` says, now or at a later first use; it is frozen,
   // placed and parametrized alike, which later calls change for each alone.
   //   nn::Module target = net.Clone(nn::Copying::kValues).Named("target").Freeze();
   // A clone copies the layer as a C++ object. A module that a member or the captures of a std::function hold

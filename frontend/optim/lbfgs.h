@@ -29,8 +29,8 @@ struct LbfgsOptions {
 };
 
 struct LbfgsResult {
-  Tensor loss;    // Of the parameters before the call, of rank 0.
-  Tensor losses;  // At the beginning of each iteration, [iterations].
+  Tensor loss;    // Loss of the parameters before the call, of rank 0.
+  Tensor losses;  // Losses at the beginning of each iteration, [iterations].
 };
 
 // Each iteration computes the loss and its gradient g, and moves the parameters by t * d, where d = -H g, and

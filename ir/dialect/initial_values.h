@@ -1,7 +1,9 @@
 // Attributes of a sinter.variable that say more of its first value than its initializer does.
 //
-//   sinter.variable @w : tensor<4xf32> = normal(0.0, 0.5) seed 7 {sinter.initial_range = array<f64: -2.0, 2.0>}
-//   sinter.variable @v : tensor<2xf32> = constant(0.0, 0.0) seed 7 {sinter.initial_values = dense<[1.0, 2.0]> : tensor<2xf32>}
+//   sinter.variable @w : tensor<4xf32> = normal(0.0, 0.5) seed 7
+//     {sinter.initial_range = array<f64: -2.0, 2.0>}
+//   sinter.variable @v : tensor<2xf32> = constant(0.0, 0.0) seed 7
+//     {sinter.initial_values = dense<[1.0, 2.0]> : tensor<2xf32>}
 #ifndef SINTER_IR_DIALECT_INITIAL_VALUES_H_
 #define SINTER_IR_DIALECT_INITIAL_VALUES_H_
 

@@ -53,6 +53,18 @@ void RoundTo(const std::byte* from, int64_t count, std::byte* to, const ThreadPo
   });
 }
 
+static_assert(static_cast<int>(InitialValues::Kind::kValues) ==
+              static_cast<int>(fb::InitializerKind::Values));
+InitialValues ValuesOf(const fb::Initializer& init) {
+  return {.kind = static_cast<InitialValues::Kind>(init.kind()),
+          .a = init.a(),
+          .b = init.b(),
+          .seed = init.seed(),
+          .low = init.low(),
+          .high = init.high(),
+          .values = init.values() == nullptr ? nullptr : init.values()->data()};
+}
+
 }  // namespace
 
 const SessionVariables::Part* FindPart(std::span<const SessionVariables::Part> parts, const TensorBox& box) {
@@ -288,14 +300,7 @@ absl::StatusOr<bool> SessionVariables::FillCopies(const Part& part, const Initia
 }
 
 InitialValues SessionVariables::InitialValuesOf(size_t index) const {
-  const fb::Initializer& init = *plan_.variables()->Get(originals_[index])->initializer();
-  return {.kind = static_cast<InitialValues::Kind>(init.kind()),
-          .a = init.a(),
-          .b = init.b(),
-          .seed = init.seed(),
-          .low = init.low(),
-          .high = init.high(),
-          .values = init.values() == nullptr ? nullptr : init.values()->data()};
+  return ValuesOf(*plan_.variables()->Get(originals_[index])->initializer());
 }
 
 void SessionVariables::StartInitialValues() {

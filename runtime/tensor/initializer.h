@@ -8,8 +8,8 @@
 // Random numbers come from Philox4x32-10 with key (seed low, seed high). Element i in row-major order has
 // counter (i low, i high, 0, 0), so the values are the same on every machine and for every number of threads.
 // Uniform uses 24 bits of word 0 (f64: 53 bits of words 0 and 1). Normal uses Box and Muller's cosine branch
-// of words 0 and 1 (f64: all four words). TruncatedNormal inverts the distribution function in f64, at 53 bits
-// of words 0 and 1. Low precision types round the f32 value. Orthogonal: a matrix of
+// of words 0 and 1 (f64: all four words). TruncatedNormal inverts the distribution function in f64, at 53
+// bits of words 0 and 1. Low precision types round the f32 value. Orthogonal: a matrix of
 // normal numbers, with the first dimension as rows. Its rows, or its columns if there are fewer columns, are
 // made orthonormal in f64 by modified Gram-Schmidt, then multiplied by the gain.
 #ifndef SINTER_RUNTIME_TENSOR_INITIALIZER_H_

@@ -55,6 +55,14 @@ flatbuffers::Offset<fb::TensorType> Copy(flatbuffers::FlatBufferBuilder& builder
   return fb::CreateTensorType(builder, type.dtype(), Copy(builder, type.shape()));
 }
 
+flatbuffers::Offset<fb::Initializer> Copy(flatbuffers::FlatBufferBuilder& builder,
+                                          const fb::Initializer& init) {
+  flatbuffers::Offset<flatbuffers::Vector<uint8_t>> values;
+  if (init.values() != nullptr) values = Copy(builder, init.values());
+  return fb::CreateInitializer(builder, init.kind(), init.a(), init.b(), init.seed(), init.low(), init.high(),
+                               values);
+}
+
 // The box of one rank, without strides.
 flatbuffers::Offset<fb::VariableBox> BoxOfRank(flatbuffers::FlatBufferBuilder& builder, const RankMesh& mesh,
                                                const fb::Variable& variable, uint32_t rank) {
@@ -221,11 +229,7 @@ RankExpansion::Tables<fb::Variable> RankExpansion::Variables() {
   for (uint32_t i = 0; i < num_variables_; ++i) {
     const fb::Variable& variable = *plan_.variables()->Get(i);
     const auto type = Copy(builder_, *variable.type());
-    const fb::Initializer& init = *variable.initializer();
-    const auto values =
-        init.values() == nullptr ? Offset<flatbuffers::Vector<uint8_t>>() : Copy(builder_, init.values());
-    const auto initializer = fb::CreateInitializer(builder_, init.kind(), init.a(), init.b(), init.seed(),
-                                                   init.low(), init.high(), values);
+    const auto initializer = Copy(builder_, *variable.initializer());
     for (uint32_t k = 0; k < count_; ++k) {
       const std::string suffix = k == 0 ? "" : absl::StrCat("#", first_ + k);
       const auto name = builder_.CreateString(variable.name()->str() + suffix);
