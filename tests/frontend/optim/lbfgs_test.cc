@@ -36,10 +36,10 @@ double LargestOf(const Doubles64& x) {
 
 // One call after another of torch.optim.LBFGS(line_search_fn=None), written down from its documentation and
 // the paper, with lists that grow.
-class Reference {
+class LbfgsReference {
  public:
   using Function = std::function<double(const Doubles64& x, Doubles64& gradient)>;
-  Reference(const optim::Lbfgs& rule, double rate, Doubles64 x, Function function)
+  LbfgsReference(const optim::Lbfgs& rule, double rate, Doubles64 x, Function function)
       : rule_(rule), rate_(rate), x_(std::move(x)), function_(std::move(function)) {}
 
   // Returns the loss at the beginning of the call.
@@ -173,8 +173,8 @@ TEST_F(LbfgsTest, FollowsTheReference) {
     constexpr int64_t kCount = 6;
     const Graph graph = RosenbrockGraph(setting.rule, kCount, 1);
     Session session = MustStart(graph, {.device = TestDevice()});
-    Reference reference(setting.rule, setting.rate, Doubles64(kCount, 0),
-                        [](const Doubles64& x, Doubles64& g) { return RosenbrockAt(x, g, 1); });
+    LbfgsReference reference(setting.rule, setting.rate, Doubles64(kCount, 0),
+                             [](const Doubles64& x, Doubles64& g) { return RosenbrockAt(x, g, 1); });
     for (int call = 0; call < setting.calls; ++call) {
       const auto outputs = session.Run("step", {});
       ASSERT_TRUE(outputs.ok()) << outputs.status();
