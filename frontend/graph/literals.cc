@@ -52,8 +52,8 @@ std::string NotNumbers(DType dtype) {
 std::string MixedTypes(DType a, DType b) {
   const bool in_order = RecordOf(a).cast_rank < RecordOf(b).cast_rank;
   const auto [from, to] = in_order ? std::pair(a, b) : std::pair(b, a);
-  // A third type holds more of both: f16 has too little range for bf16, and bf16 too little precision for f16;
-  // 8-bit floats have no arithmetic.
+  // A third type holds more of both: f16 has too little range for bf16, and bf16 too little precision for
+  // f16; 8-bit floats have no arithmetic.
   const bool both_half = from == DType::kF16 && to == DType::kBf16, both = both_half || IsStored(to);
   const std::string other = both ? absl::StrCat(" and the ", std::string(DTypeName(to))) : "";
   return absl::StrCat("mixes element types; convert the ", std::string(DTypeName(from)), other, ": Cast(x, ",

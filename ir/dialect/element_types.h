@@ -4,8 +4,8 @@
 //   DType dtype = DTypeOf(type);                             // DType::kU16
 //   if (IsComputedFloat(type)) ...                           // f64, f32, bf16, f16
 //
-// Signed integers and i1 are signless in programs; unsigned ones are ui8 to ui64. A type outside the dialect ends
-// the program.
+// Signed integers and i1 are signless in programs; unsigned ones are ui8 to ui64. A type outside the dialect
+// ends the program.
 #ifndef SINTER_IR_DIALECT_ELEMENT_TYPES_H_
 #define SINTER_IR_DIALECT_ELEMENT_TYPES_H_
 

@@ -3,8 +3,8 @@
 //   mlir::Value number = WidenFloat8(builder, loc, bits, element);     // i8 to f32
 //   mlir::Value bits = NarrowToFloat8(builder, loc, number, element);  // f32 to i8
 //
-// The contract is that of runtime/host/float8.h: nearest, ties to even; too large values become NaN in f8E4M3FN and
-// infinity in f8E5M2. NaN becomes 0x7f of the same sign.
+// The contract is that of runtime/host/float8.h: nearest, ties to even; too large values become NaN in
+// f8E4M3FN and infinity in f8E5M2. NaN becomes 0x7f of the same sign.
 #ifndef SINTER_IR_SCALAR_FLOAT8_H_
 #define SINTER_IR_SCALAR_FLOAT8_H_
 

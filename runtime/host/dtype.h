@@ -5,8 +5,8 @@
 //   ParseDType("f32")             // DType::kF32; std::nullopt for an unknown name
 //   RecordOf(DType::kU16).numpy   // "uint16"
 //
-// Each type is one record of kDTypes. Its C++ type is in runtime/host/element_types.h, and its type in programs
-// in ir/dialect/element_types.h; everything else is derived from these three.
+// Each type is one record of kDTypes. Its C++ type is in runtime/host/element_types.h, and its type in
+// programs in ir/dialect/element_types.h; everything else is derived from these three.
 //
 // Values are part of the plan format (runtime/plan/plan.fbs): never renumber them.
 #ifndef SINTER_RUNTIME_HOST_DTYPE_H_

@@ -3,9 +3,9 @@
 //   Float8E4M3 x = Float8E4M3::FromFloat(1.0f);   // x.bits == 0x38
 //   float f = Float8E5M2{0x3c}.ToFloat();         // 1.0f
 //
-// Conversions round to nearest, ties to even, and do not saturate, as in PyTorch: what is too large becomes NaN
-// in e4m3 (above 464; the largest is 448), which has no infinity, and infinity in e5m2 (from 61440; the largest
-// is 57344). NaN becomes 0x7f of the same sign.
+// Conversions round to nearest, ties to even, and do not saturate, as in PyTorch: what is too large becomes
+// NaN in e4m3 (above 464; the largest is 448), which has no infinity, and infinity in e5m2 (from 61440; the
+// largest is 57344). NaN becomes 0x7f of the same sign.
 #ifndef SINTER_RUNTIME_HOST_FLOAT8_H_
 #define SINTER_RUNTIME_HOST_FLOAT8_H_
 
@@ -16,8 +16,8 @@
 
 namespace sinter {
 
-// 1 sign, 4 exponent and 3 mantissa bits, with the exponent's bias 7. All exponents are of finite numbers; only
-// the mantissa 7 of the largest exponent is NaN (in ml_dtypes and PyTorch: e4m3fn).
+// 1 sign, 4 exponent and 3 mantissa bits, with the exponent's bias 7. All exponents are of finite numbers;
+// only the mantissa 7 of the largest exponent is NaN (in ml_dtypes and PyTorch: e4m3fn).
 struct Float8E4M3 {
   uint8_t bits = 0;
 

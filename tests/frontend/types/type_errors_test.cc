@@ -1,4 +1,5 @@
-// Messages for what element types refuse: arithmetic of 8-bit floats, numbers out of range, mixed types, gradients.
+// Messages for what element types refuse: arithmetic of 8-bit floats, numbers out of range, mixed types,
+// gradients.
 #include "sinter/tests/frontend/error_case.h"
 
 namespace sinter {
