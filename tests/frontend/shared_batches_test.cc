@@ -73,6 +73,48 @@ TEST(SharedBatchesTest, RecurrentLayersTrainTheSame) {
   }
 }
 
+// A loop whose end depends on the whole batch ends on all devices at once; one that counts, and branches, work
+// on parts of the batch.
+TEST(SharedBatchesTest, LoopsThatEndByDataTrainTheSame) {
+  struct State {
+    Tensor x, count;
+  };
+  const auto train = [](int devices) {
+    Graph graph("ends");
+    graph.Function("train", Mode::kTrain, [&](Builder& b) {
+      const Tensor x = b.Input("x", F32, {12, 3}), limit = b.Input("limit", F32, {});
+      const Variable w = b.MakeVariable("w", F32, {3}, {.init = nn::Uniform(0.5, 1).Resolve(0, 0)});
+      const State small = While(
+          State{x, b.Zeros(F32, {})}, [](const State& s) { return Sum(Square(s.x)) > 0.5; },
+          [](const State& s) { return State{s.x * 0.5, s.count + 1}; }, {.at_most = 20});
+      const State counted = While(
+          State{small.x, b.Zeros(F32, {})}, [&](const State& s) { return s.count < limit; },
+          [&](const State& s) { return State{Tanh(s.x * b.Read(w)), s.count + 1}; }, {.at_most = 4});
+      const Tensor y =
+          Cond(limit > 2.0, [&] { return counted.x * b.Read(w); }, [&] { return counted.x + b.Read(w); });
+      const Tensor loss = Mean(Square(y - 1.0));
+      optim::Sgd{.learning_rate = 0.5}.Minimize(loss);
+      b.Output("loss", loss);
+      b.Output("trips", small.count);
+    });
+    Session session = MustStart(graph, SharedBy(devices));
+    const HostTensor x = RandomFloats({12, 3}, 1);
+    std::vector<float> seen;
+    for (const float limit : {1, 3, 0, 4, 2, 3}) {
+      auto outputs = session.Run("train", {{"x", x}, {"limit", *HostTensor::FromVector<float>({}, {limit})}});
+      SINTER_CHECK(outputs.ok()) << outputs.status();
+      seen.push_back(ToFloats((*outputs)["loss"])[0]);
+      seen.push_back(ToFloats((*outputs)["trips"])[0]);
+    }
+    const std::vector<float> weights = VariableFloats(session, "w");
+    seen.insert(seen.end(), weights.begin(), weights.end());
+    return seen;
+  };
+  const std::vector<float> one = train(1);
+  EXPECT_GT(one[1], 1);
+  for (const int devices : {2, 3}) EXPECT_THAT(train(devices), Pointwise(FloatNear(1e-5f), one)) << devices;
+}
+
 // Rows that pad the batch are on the last device alone.
 TEST(SharedBatchesTest, BucketsTrainTheSame) {
   const auto losses = [](int devices) {
