@@ -6,7 +6,7 @@ namespace sinter::optim {
 
 namespace {
 
-std::string WrongIn(const Bounded& hyper) {
+std::string WrongHyper(const Bounded& hyper) {
   if (const std::optional<RateSchedule>& schedule = hyper.value.schedule()) {
     if (!schedule->status().ok()) {
       return absl::StrCat("has a schedule with an error: ", schedule->status().message());
@@ -33,7 +33,7 @@ Hyper Hyper::Times(double factor) const {
 
 std::string WrongIn(const std::vector<Bounded>& hypers) {
   for (const Bounded& hyper : hypers) {
-    if (std::string wrong = WrongIn(hyper); !wrong.empty()) return wrong;
+    if (std::string wrong = WrongHyper(hyper); !wrong.empty()) return wrong;
   }
   return "";
 }

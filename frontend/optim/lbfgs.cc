@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "sinter/frontend/graph/graph_state.h"
 #include "sinter/frontend/control/loops.h"
+#include "sinter/frontend/graph/graph_state.h"
 #include "sinter/frontend/ops/ops.h"
 #include "sinter/frontend/optim/optimizer_identity.h"
 #include "sinter/frontend/optim/update.h"

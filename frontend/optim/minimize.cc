@@ -29,7 +29,7 @@ using MadePtr = std::shared_ptr<UpdateResult::Made>;
 constexpr char kSums[] = "accumulated";
 constexpr char kCount[] = "accumulated_losses";
 
-std::string WrongIn(const std::optional<LossScale>& scale) {
+std::string WrongScale(const std::optional<LossScale>& scale) {
   if (!scale) return "";
   const auto& [initial, double_after] = *scale;
   if (initial >= 1 && initial <= LossScaling::kLargest && double_after >= 1) return "";
@@ -44,18 +44,18 @@ std::string WrongInGroup(const Method::Settings& group) {
 }
 
 // Describes an error in the options, as the rest of a sentence; empty if there is none.
-std::string WrongIn(const Method& method) {
+std::string WrongMethod(const Method& method) {
   std::string wrong = WrongIn(method.rest.hypers);
   for (size_t i = 0; wrong.empty() && i < method.groups.size(); ++i) wrong = WrongInGroup(method.groups[i]);
   for (size_t i = 0; wrong.empty() && i < method.hooks.size(); ++i) wrong = method.hooks[i].wrong();
-  if (wrong.empty()) wrong = WrongIn(method.loss_scale);
+  if (wrong.empty()) wrong = WrongScale(method.loss_scale);
   if (wrong.empty() && method.average) wrong = WrongIn(*method.average);
   return wrong;
 }
 
 // True if the options are valid; else keeps an error.
 bool CheckOptions(Call& call, const Method& method) {
-  const std::string wrong = WrongIn(method);
+  const std::string wrong = WrongMethod(method);
   if (!wrong.empty()) call.Fail(wrong);
   return wrong.empty();
 }
