@@ -23,7 +23,7 @@ StepOrder::Step Touches(std::vector<uint64_t> reads, std::vector<uint64_t> write
 }
 StepOrder::Step Exchange(uint64_t from, uint64_t to) { return Touches({from}, {to}, true); }
 
-std::vector<std::vector<uint32_t>> OrderOf(std::vector<StepOrder::Step> steps) {
+std::vector<std::vector<uint32_t>> StepOrderOf(std::vector<StepOrder::Step> steps) {
   const size_t count = steps.size();
   StepOrder order(std::move(steps));
   for (size_t i = 0; i < count; ++i) order.Add();
@@ -31,10 +31,10 @@ std::vector<std::vector<uint32_t>> OrderOf(std::vector<StepOrder::Step> steps) {
 }
 
 TEST(StepOrderTest, StepsFollowThoseWhoseMemoryTheyTouch) {
-  EXPECT_THAT(OrderOf({Touches({}, {0}), Touches({0}, {1}), Touches({0}, {2}), Touches({1, 2}, {3}),
-                       Touches({}, {0})}),
+  EXPECT_THAT(StepOrderOf({Touches({}, {0}), Touches({0}, {1}), Touches({0}, {2}), Touches({1, 2}, {3}),
+                           Touches({}, {0})}),
               ElementsAre(IsEmpty(), ElementsAre(0), ElementsAre(0), ElementsAre(1, 2), ElementsAre(1, 2)));
-  EXPECT_THAT(OrderOf({}), IsEmpty());
+  EXPECT_THAT(StepOrderOf({}), IsEmpty());
 }
 
 TEST(StepOrderTest, AStepAlsoFollowsWhatItIsMadeToFollow) {
@@ -50,8 +50,8 @@ TEST(StepOrderTest, AStepAlsoFollowsWhatItIsMadeToFollow) {
 
 // Gradients 0 and 2, their exchanges 1 and 3, and updates: 4 needs the first exchange, 5 none, 6 the second.
 TEST(StepOrderTest, WhatNoExchangeNeedsDoesNotRunBeforeTheExchangesInFrontOfIt) {
-  EXPECT_THAT(OrderOf({Touches({}, {0}), Exchange(0, 1), Touches({}, {2}), Exchange(2, 3), Touches({1}, {4}),
-                       Touches({}, {5}), Touches({3}, {6})}),
+  EXPECT_THAT(StepOrderOf({Touches({}, {0}), Exchange(0, 1), Touches({}, {2}), Exchange(2, 3),
+                           Touches({1}, {4}), Touches({}, {5}), Touches({3}, {6})}),
               ElementsAre(IsEmpty(), ElementsAre(0), IsEmpty(), ElementsAre(1, 2), ElementsAre(1, 2),
                           ElementsAre(0, 2), ElementsAre(3)));
 }
@@ -59,13 +59,13 @@ TEST(StepOrderTest, WhatNoExchangeNeedsDoesNotRunBeforeTheExchangesInFrontOfIt) 
 // The exchange 4 needs step 3, and so step 2.
 TEST(StepOrderTest, WhatALaterExchangeNeedsDoesNotWait) {
   EXPECT_THAT(
-      OrderOf({Touches({}, {0}), Exchange(0, 1), Touches({}, {2}), Touches({2}, {3}), Exchange(3, 4)}),
+      StepOrderOf({Touches({}, {0}), Exchange(0, 1), Touches({}, {2}), Touches({2}, {3}), Exchange(3, 4)}),
       ElementsAre(IsEmpty(), ElementsAre(0), IsEmpty(), ElementsAre(2), ElementsAre(1, 3)));
 }
 
 // Without this, two ranks could begin two exchanges in different orders.
 TEST(StepOrderTest, ExchangesFollowEachOther) {
-  EXPECT_THAT(OrderOf({Exchange(0, 1), Touches({}, {2}), Exchange(2, 3), Exchange(4, 5)}),
+  EXPECT_THAT(StepOrderOf({Exchange(0, 1), Touches({}, {2}), Exchange(2, 3), Exchange(4, 5)}),
               ElementsAre(IsEmpty(), IsEmpty(), ElementsAre(0, 1), ElementsAre(2)));
 }
 
