@@ -1,5 +1,5 @@
-// Times loops and branches of small bodies, where the cost is that of a trip, for bench/peers/loops.py. Prints
-// one result a line in the format of bench/peers/README.md.
+// Times loops and branches of small bodies, where the cost is that of a trip, for bench/peers/loops.py.
+// Prints one result a line in the format of bench/peers/README.md.
 //
 //   sinter_bench_loops --device gpu:0 --trips 10000 --size 1024
 //

@@ -4,15 +4,15 @@
 //   Cond(is_due, [&] { optim::Adam{}.Minimize(loss); });            // Changes variables, or does not.
 //   Tensor z = Switch(kind, {[&] { return Relu(x); }, [&] { return Tanh(x); }});
 //
-// All bodies are built; each is compiled into the plan; a run takes the time of one. A body may use any tensor
-// from around it, read and assign variables; a variable that the body that runs does not assign keeps its
-// value. Bodies return trees of tensors (frontend/graph/tree.h) of the same types, or nothing. A tensor leaves a
-// body only by return. Inputs and outputs inside are errors. Select (frontend/ops/ops.h) chooses between values
-// element by element, and is quicker for a few pointwise ops.
+// All bodies are built; each is compiled into the plan; a run takes the time of one. A body may use any
+// tensor from around it, read and assign variables; a variable that the body that runs does not assign keeps
+// its value. Bodies return trees of tensors (frontend/graph/tree.h) of the same types, or nothing. A tensor
+// leaves a body only by return. Inputs and outputs inside are errors. Select (frontend/ops/ops.h) chooses
+// between values element by element, and is quicker for a few pointwise ops.
 //
-// Gradients flow through the body that ran, to the tensors from around. A body may take the gradients of a loss
-// that was computed before it, which are then computed there, whichever body runs; a loss inside the body has
-// its gradients inside. On a GPU no host takes part.
+// Gradients flow through the body that ran, to the tensors from around. A body may take the gradients of a
+// loss that was computed before it, which are then computed there, whichever body runs; a loss inside the
+// body has its gradients inside. On a GPU no host takes part.
 #ifndef SINTER_FRONTEND_CONTROL_BRANCHES_H_
 #define SINTER_FRONTEND_CONTROL_BRANCHES_H_
 
@@ -28,7 +28,7 @@
 namespace sinter {
 namespace internal_branches {
 
-// What a body returns; None if it returns nothing.
+// Returns what a body returns; None if it returns nothing.
 template <typename Body>
 auto ResultOf(Body& body) {
   if constexpr (std::is_void_v<decltype(body())>) {
@@ -83,8 +83,8 @@ void FailWithoutBranches(const Tensor& index, Where where);
 
 }  // namespace internal_branches
 
-// Returns what `then` returns if `condition`, i1[], is true, else what `otherwise` returns. Errors: a condition
-// of another type, bodies that return different trees.
+// Returns what `then` returns if `condition`, i1[], is true, else what `otherwise` returns. Errors: a
+// condition of another type, bodies that return different trees.
 template <typename Then, typename Otherwise>
 auto Cond(const Tensor& condition, Then then, Otherwise otherwise, Where where = Where::current()) {
   using internal_branches::Branch;
@@ -104,9 +104,9 @@ void Cond(const Tensor& condition, Then then, Where where = Where::current()) {
   internal_branches::Branch("Cond", condition, &none, then, where);
 }
 
-// Returns what the body number `index`, i32[] or i64[], returns. An index below 0 is 0, one above the last body
-// is the last, as in jax.lax.switch. Errors: an index of another type, bodies that return different types,
-// no bodies.
+// Returns what the body number `index`, i32[] or i64[], returns. An index below 0 is 0, one above the last
+// body is the last, as in jax.lax.switch. Errors: an index of another type, bodies that return different
+// types, no bodies.
 template <typename T>
 T Switch(const Tensor& index, std::vector<std::function<T()>> bodies, Where where = Where::current()) {
   using internal_branches::Branch, internal_branches::IsChosen;

@@ -136,13 +136,13 @@ std::vector<Tensor> Building::Finish(const std::vector<Tensor>& next, const std:
     function.DropBody();
     return {};
   }
-  FunctionBuilder::Loop loop = {.first = ValuesOf(s.form.first),
-                                .slices = ValuesOf(s.form.xs),
-                                .next = ValuesOf(next),
-                                .stacked = ValuesOf(stacked),
-                                .reverse = s.form.reverse,
-                                .is_guarded = s.form.is_guarded,
-                                .is_default = s.form.is_default};
+  LoopValues loop = {.first = ValuesOf(s.form.first),
+                     .slices = ValuesOf(s.form.xs),
+                     .next = ValuesOf(next),
+                     .stacked = ValuesOf(stacked),
+                     .reverse = s.form.reverse,
+                     .is_guarded = s.form.is_guarded,
+                     .is_default = s.form.is_default};
   std::vector<Tensor> made;
   for (mlir::Value result : function.FinishBody(std::move(loop))) made.push_back(s.call->Done(result));
   return made;

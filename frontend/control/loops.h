@@ -16,8 +16,8 @@
 //                          [&](const Pair& s) { return Norm(F(s.x)) > 1e-6; },
 //                          [&](Pair s) { return Pair{s.x - F(s.x) / dF(s.x), s.step + 1}; });
 //
-// Gradients flow through Scan to its first carries, its slices and the tensors from around, and through a While
-// with a bound to its first carries and the tensors from around.
+// Gradients flow through Scan to its first carries, its slices and the tensors from around, and through a
+// While with a bound to its first carries and the tensors from around.
 #ifndef SINTER_FRONTEND_CONTROL_LOOPS_H_
 #define SINTER_FRONTEND_CONTROL_LOOPS_H_
 
@@ -84,8 +84,8 @@ class Building {
   Tensor trip() const;
   const std::vector<Tensor>& carries() const;
   const std::vector<Tensor>& slices() const;
-  // Ends the body. Returns the last carries, then the stacks; empty after an error. A guarded loop of one trip
-  // may give more than it takes: values that are zeros if its guard does not hold.
+  // Ends the body. Returns the last carries, then the stacks; empty after an error. A guarded loop of one
+  // trip may give more than it takes: values that are zeros if its guard does not hold.
   std::vector<Tensor> Finish(const std::vector<Tensor>& next, const std::vector<Tensor>& stacked);
 
  private:

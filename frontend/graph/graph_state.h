@@ -133,6 +133,14 @@ class GraphState {
   std::shared_ptr<GraphState*> cell_ = std::make_shared<GraphState*>(this);
 };
 
+// The values that a loop takes from around it, and those that its body gives.
+struct LoopValues {
+  llvm::SmallVector<mlir::Value> first, slices, next, stacked;
+  bool reverse = false;
+  bool is_guarded = false;  // By the first carry.
+  bool is_default = false;  // If the guard does not hold, nobody reads the results.
+};
+
 class FunctionBuilder {
  public:
   FunctionBuilder(GraphState& graph, std::string name, Mode mode, Where where);
@@ -194,16 +202,9 @@ class FunctionBuilder {
   // Begins the body of a loop: what is built from here on goes into the block that it returns, whose
   // arguments are the number of the trip, i64[], then values of these types.
   mlir::Block& EnterBody(int64_t trips, const std::vector<mlir::Type>& types, mlir::Location loc);
-  // The values that a loop takes from around it, and those that its body gives.
-  struct Loop {
-    llvm::SmallVector<mlir::Value> first, slices, next, stacked;
-    bool reverse = false;
-    bool is_guarded = false;  // By the first carry.
-    bool is_default = false;  // If the guard does not hold, nobody reads the results.
-  };
   // Ends the innermost body and builds its loop. Returns the carries after the last trip, then the stacks.
   // A guarded loop may yield more than it takes: values that are zeros if it makes no trip.
-  llvm::SmallVector<mlir::Value> FinishBody(Loop loop);
+  llvm::SmallVector<mlir::Value> FinishBody(LoopValues loop);
   // Ends the innermost body without a loop.
   void DropBody();
   bool IsInBody() const { return !bodies_.empty(); }
@@ -244,8 +245,8 @@ class FunctionBuilder {
   };
 
   mlir::Value StepInTrip(mlir::Value step);
-  void AddUnreadCarries(OpenBody& body, Loop& loop);
-  void CarryVariables(OpenBody& body, Loop& loop, std::vector<ir::VariableOp>& carried);
+  void AddUnreadCarries(OpenBody& body, LoopValues& loop);
+  void CarryVariables(OpenBody& body, LoopValues& loop, std::vector<ir::VariableOp>& carried);
   size_t CountBefore(const OpenBody& body, const std::string& name) const;
   void ForgetValuesOf(const OpenBody& body);
   mlir::Value AddArgument(mlir::RankedTensorType type, llvm::ArrayRef<mlir::NamedAttribute> attributes,

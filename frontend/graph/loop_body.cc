@@ -45,7 +45,7 @@ void FunctionBuilder::DropBody() {
 }
 
 // A variable that the body assigned is a carry: what the body read of it before is the value of the trip.
-void FunctionBuilder::CarryVariables(OpenBody& body, Loop& loop, std::vector<ir::VariableOp>& carried) {
+void FunctionBuilder::CarryVariables(OpenBody& body, LoopValues& loop, std::vector<ir::VariableOp>& carried) {
   for (ir::VariableOp variable : assigned_) {
     const std::string name = variable.getSymName().str();
     std::vector<mlir::Value>& values = values_.at(name);
@@ -60,8 +60,8 @@ void FunctionBuilder::CarryVariables(OpenBody& body, Loop& loop, std::vector<ir:
   }
 }
 
-// What a loop yields beyond its carries begins as zeros, if it begins as nothing else: no trip reads it.
-void FunctionBuilder::AddUnreadCarries(OpenBody& body, Loop& loop) {
+// Adds carries for what a loop yields beyond those that it has. They begin as zeros: no trip reads them.
+void FunctionBuilder::AddUnreadCarries(OpenBody& body, LoopValues& loop) {
   mlir::Block& block = body.region->front();
   const mlir::OpBuilder::InsertPoint inside = builder_.saveInsertionPoint();
   builder_.restoreInsertionPoint(body.before);
@@ -73,7 +73,7 @@ void FunctionBuilder::AddUnreadCarries(OpenBody& body, Loop& loop) {
     block.insertArgument(static_cast<unsigned>(1 + i), loop.first[i].getType(), body.loc);
 }
 
-llvm::SmallVector<mlir::Value> FunctionBuilder::FinishBody(Loop loop) {
+llvm::SmallVector<mlir::Value> FunctionBuilder::FinishBody(LoopValues loop) {
   OpenBody body = std::move(bodies_.back());
   mlir::Block& block = body.region->front();
   AddUnreadCarries(body, loop);

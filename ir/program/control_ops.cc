@@ -142,7 +142,8 @@ mlir::LogicalResult ScanOp::canonicalize(ScanOp scan, mlir::PatternRewriter& rew
   return mlir::success();
 }
 
-// sinter.scan 8 reverse guarded carry(%h : types) over(%x : types) with(%w : types) -> (types) { ^bb0(...): ... }
+// sinter.scan 8 reverse guarded carry(%h : types) over(%x : types) with(%w : types) -> (types) { ^bb0(...):
+// ... }
 void ScanOp::print(mlir::OpAsmPrinter& p) {
   p << ' ' << static_cast<int64_t>(getTrips());
   if (getReverse()) p << " reverse";

@@ -12,7 +12,7 @@ using Predicate = arith::CmpIPredicate;
 
 namespace {
 
-constexpr uint32_t kInfinity = 0x7f800000u, kNan = 0x7fc00000u;  // Of f32.
+constexpr uint32_t kInfinity = 0x7f800000u, kNan = 0x7fc00000u;  // In f32.
 
 struct Format {
   int mantissa, bias;

@@ -1,12 +1,11 @@
 // y = activation(a op(b) + bias) in f32, for matmuls of so few rows that only latency counts, as in a
-// recurrent layer's trip.
-// Threads split k, so that a sum has many short parts: with the rows of b along n, each of kWarps warps takes
-// 32 of the block's chunk of k for 32 columns, and the warps' sums are then added in order; with the rows of b
-// along k, a warp takes one column, and its lanes' sums are added by shuffles. The order of a sum follows from
-// the shape alone.
+// recurrent layer's trip. Threads split k, so that a sum has many short parts: with the rows of b along n,
+// each of kWarps warps takes 32 of the block's chunk of k for 32 columns, and the warps' sums are then added
+// in order; with the rows of b along k, a warp takes one column, and its lanes' sums are added by shuffles.
+// The order of a sum follows from the shape alone.
 //
-// Constants: kM, kN, kK; kTransposeB, kHasBias; kActivation, as in activate.cuh; kRows, the rows of a block, 1
-// to 16; kWarps.
+// Constants: kM, kN, kK; kTransposeB, kHasBias; kActivation, as in activate.cuh; kRows, the rows of a block,
+// 1 to 16; kWarps.
 constexpr int kLanes = 32, kThreads = kWarps * kLanes;
 constexpr int kChunk = kTransposeB ? 512 : kThreads;  // Elements of k at a time.
 

@@ -125,7 +125,7 @@ class Outliner {
     }
     if (!device) return body;
     for (Operation& op : body.getBody().front().without_terminator()) {
-      // What the body gives is where the loop is, also a constant.
+      // Results of the body are where the loop is, constants too.
       const bool is_given = llvm::is_contained(op.getUsers(), body.getBody().front().getTerminator());
       if (is_given || !ir::FollowsUsers(&op)) ir::SetDevice(&op, device);
     }

@@ -25,9 +25,9 @@ ir::ScanOp AddCarry(ir::ScanOp scan, mlir::Value start,
 // body that only they needed. A carry must be read by its own next value alone.
 void DropResults(ir::ScanOp scan, const llvm::BitVector& is_gone);
 
-// Replaces a loop that ends by its data by a scan that makes all trips, in each of which a guarded scan of one
-// trip does the work of the loop, if its guard holds. The results are the same. A gradient can keep what each
-// trip of it needs.
+// Replaces a loop that ends by its data by a scan that makes all trips, in each of which a guarded scan of
+// one trip does the work of the loop, if its guard holds. The results are the same. A gradient can keep what
+// each trip of it needs.
 ir::ScanOp GuardTrips(ir::ScanOp scan);
 
 }  // namespace sinter

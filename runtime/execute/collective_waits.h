@@ -4,11 +4,11 @@
 //     // Before step wait.before: call Step::Wait of wait.collective.
 //
 // A GPU collective runs on its own stream. It starts after the earlier steps, and later steps do not wait for
-// it. So gradients are exchanged while other gradients are still computed. A later step must wait if
-// it reads data that the collective writes, or writes data that the collective reads or writes, or if it is a loop
-// that its data may end: no exchange may be under way where a capture is cut. The waits are
-// computed once, from the byte ranges of the steps. Collectives run one after the other, and all end before
-// their launch ends.
+// it. So gradients are exchanged while other gradients are still computed. A later step must wait if it reads
+// data that the collective writes, or writes data that the collective reads or writes, or if it is a loop
+// that its data may end: no exchange may be under way where a capture is cut. The waits are computed once,
+// from the byte ranges of the steps. Collectives run one after the other, and all end before their launch
+// ends.
 #ifndef SINTER_RUNTIME_EXECUTE_COLLECTIVE_WAITS_H_
 #define SINTER_RUNTIME_EXECUTE_COLLECTIVE_WAITS_H_
 

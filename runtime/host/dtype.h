@@ -36,7 +36,7 @@ enum class DType : uint8_t {
   kF8E5M2 = 14,
 };
 
-// What can be done with the elements. kStored: floats without arithmetic, which are moved and cast.
+// Operations that the elements have. kStored: floats without arithmetic, which are moved and cast.
 enum class DTypeFamily : uint8_t { kFloat, kSigned, kUnsigned, kBool, kStored };
 
 struct DTypeRecord {

@@ -73,8 +73,8 @@ TEST(SharedBatchesTest, RecurrentLayersTrainTheSame) {
   }
 }
 
-// A loop whose end depends on the whole batch ends on all devices at once; one that counts, and branches, work
-// on parts of the batch.
+// A loop whose end depends on the whole batch ends on all devices at once; one that counts, and branches,
+// work on parts of the batch.
 TEST(SharedBatchesTest, LoopsThatEndByDataTrainTheSame) {
   struct State {
     Tensor x, count;

@@ -134,8 +134,8 @@ WorkClass WorkClassOf(const fb::Step& step) {
 
 namespace {
 
-// A loop takes the time of its steps in each trip, one after the other. How many trips a guard allows is known
-// when it runs: one counts.
+// A loop takes the time of its steps in each trip, one after the other. How many trips a guard allows is
+// known when it runs: one counts.
 absl::StatusOr<PricedStep> PriceLoop(const fb::Plan& plan, const fb::LoopStep& loop,
                                      const cost::DeviceCosts& costs) {
   PricedStep priced = {.work = WorkClass::kKernels};

@@ -1,5 +1,5 @@
-// Matmuls that cuBLASLt does not compute, small ones in tf32, for which cuBLASLt uses too few tiles, and those
-// of few rows in f32, for which it sums k in one long chain. The kernels are kernels/cuda/matmul.cuh,
+// Matmuls that cuBLASLt does not compute, small ones in tf32, for which cuBLASLt uses too few tiles, and
+// those of few rows in f32, for which it sums k in one long chain. The kernels are kernels/cuda/matmul.cuh,
 // split_matmul.cuh and few_rows_matmul.cuh; see docs/performance-notes.md.
 #include <algorithm>
 

@@ -1,11 +1,11 @@
-// Conditional nodes of a CUDA graph: a part of a capture that the GPU runs again and again, or not at all, as a
-// byte in its memory decides.
+// Conditional nodes of a CUDA graph: a part of a capture that the GPU runs again and again, or not at all, as
+// a byte in its memory decides.
 //
 //   SINTER_ASSIGN_OR_RETURN(auto conditions, GraphConditions::Load());
 //   conditions->Capture(context, {.flag = flag, .count = count, .trips = 100}, [&] { return step->Run(args); });
 //
-// The part of the capture before the node ends, its body is captured into the node's own graph, and the capture
-// goes on behind the node. So other streams must have joined the capture's stream before.
+// The part of the capture before the node ends, its body is captured into the node's own graph, and the
+// capture goes on behind the node. So other streams must have joined the capture's stream before.
 //
 // A body may have what kernels and copies within the GPU's memory enqueue, and further conditions. Needs a
 // driver of CUDA 12.4.

@@ -80,8 +80,8 @@ struct Alteration {
   const char* message;
 };
 
-// "twice" doubles a value by adding it to itself, and counts down: the flag of the next trip is the next element
-// of a list that "while" gives it. With one trip it is a branch.
+// "twice" doubles a value by adding it to itself, and counts down: the flag of the next trip is the next
+// element of a list that "while" gives it. With one trip it is a branch.
 TestPlan GuardedPlan(int64_t trips) {
   TestPlan plan;
   plan.UseTestKernels();
