@@ -16,7 +16,7 @@ __device__ __forceinline__ void Store(float sum, const float* bias, float* y, id
 }
 
 // Copies the block's rows of [k, k + kChunk) of a, and zeros behind its end.
-__device__ __forceinline__ void FetchRows(const float* a, idx row, idx k, float (&rows)[kRows * kChunk]) {
+__device__ __forceinline__ void FetchRows(const float* a, idx row, idx k, float* rows) {
 #pragma unroll
   for (int i = 0; i < kRows * kChunk / kThreads; ++i) {
     const int n = i * kThreads + threadIdx.x, r = n / kChunk, d = n % kChunk;
@@ -27,7 +27,8 @@ __device__ __forceinline__ void FetchRows(const float* a, idx row, idx k, float 
 // Rows of b along n.
 __device__ __forceinline__ void MultiplyAcross(const float* a, const float* b, const float* bias, float* y) {
   // The rows of a, then the sums of all warps: [kWarps, kRows, kLanes].
-  __shared__ alignas(16) float shared[kRows * kChunk];
+  __shared__ Vec<float, 4> packs[kRows * kChunk / 4];
+  float* const shared = packs[0].v;
   constexpr uidx tiles = (kN + kLanes - 1) / kLanes;
   const int lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
   const idx column = idx(blockIdx.x % tiles) * kLanes + lane, row = idx(blockIdx.x / tiles) * kRows;
@@ -45,7 +46,7 @@ __device__ __forceinline__ void MultiplyAcross(const float* a, const float* b, c
     for (int r = 0; r < kRows; ++r) {
 #pragma unroll
       for (int d = 0; d < kLanes; d += 4) {
-        const Vec<float, 4> four = *(const Vec<float, 4>*)(shared + r * kChunk + warp * kLanes + d);
+        const Vec<float, 4> four = packs[(r * kChunk + warp * kLanes + d) / 4];
 #pragma unroll
         for (int i = 0; i < 4; ++i) sums[r] += four.v[i] * factors[d + i];
       }
