@@ -121,7 +121,7 @@ function(sinter_emulated_test name program)
     # Disables the Haswell features that the emulator lacks; no program uses them.
     add_test(NAME haswell.${name}
       COMMAND ${SINTER_QEMU} -cpu Haswell-noTSX,-tsc-deadline,-invpcid,-pcid,-x2apic $<TARGET_FILE:${program}> ${ARGN})
-    set_tests_properties(haswell.${name} PROPERTIES TIMEOUT 300 COST 30 LABELS v3 ENVIRONMENT "SINTER_NUM_THREADS=2")
+    set_tests_properties(haswell.${name} PROPERTIES TIMEOUT 900 COST 30 LABELS v3 ENVIRONMENT "SINTER_NUM_THREADS=2")
   endif()
 endfunction()
 
