@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <set>
 #include <sstream>
 
 namespace sinter::numerics {
@@ -85,6 +86,15 @@ std::vector<std::string> DTypesOf(const OpCase& c) {
   std::istringstream words(c.dtypes);
   std::vector<std::string> dtypes;
   for (std::string dtype; words >> dtype;) dtypes.push_back(dtype);
+  return dtypes;
+}
+
+std::vector<std::string> DTypesInTurn(const OpCase& c, size_t number) {
+  static const std::set<std::string> kTurns[] = {{"ui16", "ui32", "f8E5M2"}, {"i16", "ui64", "f8E4M3FN"}};
+  std::vector<std::string> dtypes = DTypesOf(c);
+  if (dtypes.size() > 1) {
+    std::erase_if(dtypes, [&](const std::string& dtype) { return kTurns[number % 2].contains(dtype); });
+  }
   return dtypes;
 }
 

@@ -60,6 +60,9 @@ std::vector<OpCase> ControlCases();
 std::vector<OpCase> CustomCases();
 
 std::vector<std::string> DTypesOf(const OpCase& c);
+// Those for case number `number` where time is short: types that differ from each other in size or sign alone
+// take turns.
+std::vector<std::string> DTypesInTurn(const OpCase& c, size_t number);
 // False for layout nchw16n and for activations that no kernel for GPUs applies.
 inline bool RunsOnGpus(const OpCase& c) {
   return c.name.find("nchw16n") == std::string::npos && !c.has_cpu_activation;

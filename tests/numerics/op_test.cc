@@ -56,7 +56,7 @@ class OpTest : public ::testing::TestWithParam<Family> {
     std::vector<OpCase> cases = family.cases();
     for (size_t i = family.part * cases.size() / family.parts;
          i < (family.part + 1) * cases.size() / family.parts; ++i) {
-      for (const std::string& dtype : DTypesOf(cases[i])) {
+      for (const std::string& dtype : DTypesInTurn(cases[i], i)) {
         if (!TestDevice().is_host() && !RunsOnGpus(cases[i])) continue;
         jobs.push_back({cases[i], dtype, "f" + std::to_string(jobs.size())});
       }
