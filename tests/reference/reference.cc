@@ -84,7 +84,7 @@ Value ValueOf(mlir::DenseElementsAttr attribute) {
       value.reals[i++] = wide.convertToDouble();
     }
   } else {
-    bool is_unsigned = value.dtype == DType::kU8 || value.dtype == DType::kI1;
+    bool is_unsigned = IsUnsigned(value.dtype) || value.dtype == DType::kI1;
     for (const llvm::APInt& x : attribute.getValues<llvm::APInt>()) {
       value.ints[i++] = is_unsigned ? static_cast<int64_t>(x.getZExtValue()) : x.getSExtValue();
     }
