@@ -133,7 +133,8 @@ class GraphState {
   std::shared_ptr<GraphState*> cell_ = std::make_shared<GraphState*>(this);
 };
 
-// The values that a loop takes from around it, and those that its body gives.
+// The values that a loop takes from around it, and those that its body gives. A guarded loop may yield more
+// than it takes: values that are zeros if it makes no trip.
 struct LoopValues {
   llvm::SmallVector<mlir::Value> first, slices, next, stacked;
   bool reverse = false;
@@ -203,7 +204,6 @@ class FunctionBuilder {
   // arguments are the number of the trip, i64[], then values of these types.
   mlir::Block& EnterBody(int64_t trips, const std::vector<mlir::Type>& types, mlir::Location loc);
   // Ends the innermost body and builds its loop. Returns the carries after the last trip, then the stacks.
-  // A guarded loop may yield more than it takes: values that are zeros if it makes no trip.
   llvm::SmallVector<mlir::Value> FinishBody(LoopValues loop);
   // Ends the innermost body without a loop.
   void DropBody();
