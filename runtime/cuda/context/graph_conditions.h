@@ -2,7 +2,7 @@
 // a byte in its memory decides.
 //
 //   SINTER_ASSIGN_OR_RETURN(auto conditions, GraphConditions::Load());
-//   conditions->Capture(context, {.flag = flag, .count = count, .trips = 9}, [&] { return step->Run(args); });
+//   conditions->Capture(context, {.flag = flag, .count = n, .trips = 9}, [&] { return step->Run(args); });
 //
 // The part of the capture before the node ends, its body is captured into the node's own graph, and the
 // capture goes on behind the node. So other streams must have joined the capture's stream before.
