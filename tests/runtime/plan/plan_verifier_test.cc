@@ -99,8 +99,8 @@ fb::ConvStepT& InBlocks(fb::PlanT& plan) {
 constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
 
 const Alteration kAlterations[] = {
-    {"version", [](auto& p) { p.version = 7; },
-     "the plan has format version 7, and this build reads versions 1 to 6"},
+    {"version", [](auto& p) { p.version = 8; },
+     "the plan has format version 8, and this build reads versions 1 to 7"},
     {"version 0", [](auto& p) { p.version = 0; }, "the plan has format version 0, and"},
     {"no hash", [](auto& p) { p.content_hash.clear(); }, "the plan has no content hash"},
     // Variables.
@@ -120,8 +120,8 @@ const Alteration kAlterations[] = {
     {"address space", [](auto& p) { p.variables[0]->type->shape = {kHuge / 16}; },
      "more than an address space"},
     {"initializer", [](auto& p) { p.variables[0]->initializer = nullptr; }, "it has no initializer"},
-    {"initializer kind", [](auto& p) { p.variables[0]->initializer->kind = fb::InitializerKind{4}; },
-     "initializer kind 4 does not exist"},
+    {"initializer kind", [](auto& p) { p.variables[0]->initializer->kind = fb::InitializerKind{6}; },
+     "initializer kind 6 does not exist"},
     {"infinite parameter",
      [](auto& p) {
        p.variables[0]->initializer->kind = fb::InitializerKind::Normal;
