@@ -4,7 +4,7 @@
 // RUN: sinter inspect %t.plan | FileCheck %s
 
 // CHECK: function train: 2 steps
-// CHECK: 0 matmul 8x1024x1024
+// CHECK: 0 kernel matmul_few_rows
 // CHECK: 1 matmul 1024x1024x8 a^t scale addend
 // CHECK-NEXT: f32[8,1024], f32[8,1024], f32[1024,1024], f32[] -> f32[1024,1024]
 // CHECK: memory: arena of 32768 bytes
