@@ -42,8 +42,8 @@ sn::Tensor Loop(const std::string& form, const Options& o, const sn::Tensor& x, 
   return sn::Scan(x, sn::Steps{o.trips},
                   [&](const sn::Tensor& y, const sn::Tensor& i) {
                     if (form == "scan") return std::pair(Step(y), sn::None{});
-                    return std::pair(sn::Cond(i < trips, [&] { return Step(y); }, [&] { return y; }),
-                                     sn::None{});
+                    return std::pair(
+                        sn::Cond(i < trips, [&] { return Step(y); }, [&] { return y; }), sn::None{});
                   })
       .first;
 }

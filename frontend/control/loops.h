@@ -68,7 +68,7 @@ struct Form {
   std::optional<Steps> steps;
   bool reverse = false;
   bool is_guarded = false;  // The first carry says whether there is a further trip.
-  bool is_default = false;  // If the guard does not hold, nobody reads the results.
+  bool is_default = false;  // True if nobody reads the results when the guard is false.
 };
 
 // A loop while it is built. After an error the graph keeps it, and ok() is false.

@@ -139,7 +139,7 @@ struct LoopValues {
   llvm::SmallVector<mlir::Value> first, slices, next, stacked;
   bool reverse = false;
   bool is_guarded = false;  // By the first carry.
-  bool is_default = false;  // If the guard does not hold, nobody reads the results.
+  bool is_default = false;  // True if nobody reads the results when the guard is false.
 };
 
 class FunctionBuilder {

@@ -1,8 +1,8 @@
 #include "sinter/frontend/losses/sequence_losses.h"
 
 #include "absl/strings/str_cat.h"
-#include "sinter/frontend/graph/graph_state.h"
 #include "sinter/frontend/control/loops.h"
+#include "sinter/frontend/graph/graph_state.h"
 #include "sinter/frontend/ops/ops.h"
 
 namespace sinter {

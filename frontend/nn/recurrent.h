@@ -15,8 +15,8 @@
 #include <optional>
 #include <utility>
 
-#include "sinter/frontend/nn/module.h"
 #include "sinter/frontend/control/loops.h"
+#include "sinter/frontend/nn/module.h"
 #include "sinter/frontend/ops/ops.h"
 
 namespace sinter::nn {
