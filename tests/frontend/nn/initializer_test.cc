@@ -12,6 +12,7 @@
 #include "sinter/frontend/nn/layers.h"
 #include "sinter/tests/frontend/error_case.h"
 #include "sinter/tests/frontend/nn/module_values.h"
+#include "sinter/tests/moments.h"
 
 namespace sinter {
 namespace {
@@ -31,19 +32,6 @@ std::vector<double> StartOf(const nn::Initializer& initializer, const Shape& sha
   return Doubles(*session.ReadVariable("w"));
 }
 
-double MeanOf(const std::vector<double>& x) {
-  double sum = 0;
-  for (const double value : x) sum += value;
-  return sum / static_cast<double>(x.size());
-}
-
-double DeviationOf(const std::vector<double>& x) {
-  const double mean = MeanOf(x);
-  double sum = 0;
-  for (const double value : x) sum += (value - mean) * (value - mean);
-  return std::sqrt(sum / static_cast<double>(x.size()));
-}
-
 TEST_F(InitializerTest, TruncatedNormalsKeepToTheirRange) {
   for (const DType dtype : {DType::kF64, DType::kF32}) {
     const std::vector<double> x = StartOf(nn::TruncatedNormal(0.5, 3, -1, 2), {200, 200}, 1, dtype);
@@ -53,7 +41,7 @@ TEST_F(InitializerTest, TruncatedNormalsKeepToTheirRange) {
     }
     // Moments of a normal distribution cut to [-1, 2]: 0.2296 and 0.7215 of its deviation.
     EXPECT_NEAR(MeanOf(x), 3 + 0.5 * 0.22964, 0.006);
-    EXPECT_NEAR(DeviationOf(x), 0.5 * 0.72148, 0.006);
+    EXPECT_NEAR(std::sqrt(VarianceOf(x)), 0.5 * 0.72148, 0.006);
   }
 }
 
@@ -61,7 +49,7 @@ TEST_F(InitializerTest, VarianceScalingOfTruncatedNormalsHasTheVariance) {
   const std::vector<double> x = StartOf(
       nn::VarianceScaling(2, nn::Initializer::Fan::kIn, nn::Spread::kTruncatedNormal), {300, 200}, 50);
   EXPECT_NEAR(MeanOf(x), 0, 0.004);
-  EXPECT_NEAR(DeviationOf(x), std::sqrt(2.0 / 50), 0.003);
+  EXPECT_NEAR(std::sqrt(VarianceOf(x)), std::sqrt(2.0 / 50), 0.003);
   for (const double value : x) ASSERT_LE(std::fabs(value), 2 * std::sqrt(2.0 / 50) / 0.8796 + 1e-6);
 }
 
@@ -115,7 +103,7 @@ TEST_F(InitializerTest, SparseColumnsHaveAsManyZeros) {
     EXPECT_EQ(zeros, 8) << c;  // 0.3 * 25, rounded up.
   }
   for (const int zeros : by_row) EXPECT_GT(zeros, 1);  // Not the same rows in all columns.
-  EXPECT_NEAR(DeviationOf(others), 2, 0.2);
+  EXPECT_NEAR(std::sqrt(VarianceOf(others)), 2, 0.2);
 }
 
 TEST_F(InitializerTest, DeltaOrthogonalKernelsKeepNorms) {

@@ -14,6 +14,7 @@
 #include "sinter/frontend/ops/ops.h"
 #include "sinter/tests/frontend/builder_values.h"
 #include "sinter/tests/frontend/error_case.h"
+#include "sinter/tests/moments.h"
 
 namespace sinter {
 namespace {
@@ -34,17 +35,6 @@ double Distance(std::vector<double> x, const std::function<double(double)>& cdf)
   return largest * std::sqrt(n);
 }
 
-double MeanOf(const std::vector<double>& x) {
-  double sum = 0;
-  for (const double value : x) sum += value;
-  return sum / static_cast<double>(x.size());
-}
-double VarianceOf(const std::vector<double>& x) {
-  const double mean = MeanOf(x);
-  double sum = 0;
-  for (const double value : x) sum += (value - mean) * (value - mean);
-  return sum / static_cast<double>(x.size());
-}
 double NormalCdf(double x) { return 0.5 * std::erfc(-x / std::numbers::sqrt2); }
 
 // The regularised incomplete gamma function, by its series.
