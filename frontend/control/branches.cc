@@ -42,9 +42,7 @@ Tensor IsChosen(const Tensor& index, int64_t i, int64_t count, Where where) {
 Tensor IsNot(const Tensor& condition, Where where) {
   Call call("Cond", where, {condition});
   if (!call.ok()) return {};
-  if (condition.rank() != 0 || condition.dtype() != DType::kI1) {
-    return call.Fail("expected a condition of type i1[], one truth value: All or Any makes it of several");
-  }
+  if (std::string why = internal_loops::WhyNoGuard(condition); !why.empty()) return call.Fail(why);
   const LocationScope scope(&call.graph(), where, "Cond");
   return !condition;
 }

@@ -43,15 +43,6 @@ std::optional<int64_t> CountTrips(Call& call, const std::vector<Tensor>& xs, std
   return xs.front().dim(0);
 }
 
-// False, with an error kept, if the loop is guarded by something that is not one truth value.
-bool CheckGuard(Call& call, const Form& form, const Tensor& guard) {
-  if (!form.is_guarded || (guard.dtype() == DType::kI1 && guard.rank() == 0)) return true;
-  call.Fail(
-      absl::StrCat("gets ", guard.ToString(),
-                   " as its condition; expected i1[], one truth value: All or Any makes it of several"));
-  return false;
-}
-
 std::vector<Tensor> Joined(std::vector<Tensor> tensors, const std::vector<Tensor>& more) {
   tensors.insert(tensors.end(), more.begin(), more.end());
   return tensors;
@@ -65,6 +56,12 @@ llvm::SmallVector<mlir::Value> ValuesOf(const std::vector<Tensor>& tensors) {
 
 }  // namespace
 
+std::string WhyNoGuard(const Tensor& guard) {
+  if (guard.dtype() == DType::kI1 && guard.rank() == 0) return "";
+  return absl::StrCat("gets ", guard.ToString(),
+                      " as its condition; expected i1[], one truth value: All or Any makes it of several");
+}
+
 Building::Building(Form form, Where where) : state_(std::make_unique<State>(std::move(form), where)) {
   State& s = *state_;
   const std::vector<Tensor>&first = s.form.first, &xs = s.form.xs;
@@ -74,7 +71,10 @@ Building::Building(Form form, Where where) : state_(std::make_unique<State>(std:
     s.call.emplace(s.form.name, where, std::move(operands));
   }
   if (!s.call->ok()) return;
-  if (s.form.is_guarded && !CheckGuard(*s.call, s.form, first[0])) return;
+  if (std::string why = s.form.is_guarded ? WhyNoGuard(first[0]) : ""; !why.empty()) {
+    s.call->Fail(why);
+    return;
+  }
   const std::optional<int64_t> trips = CountTrips(*s.call, xs, s.form.steps);
   if (!trips.has_value()) return;
   std::vector<mlir::Type> types;
@@ -118,7 +118,10 @@ bool Building::CheckReturned(const std::vector<Tensor>& next, const std::vector<
     Call check("return of a loop's body", s.where, yields);
     if (!check.ok()) return false;
   }
-  if (guards > 0 && !CheckGuard(*s.call, s.form, next[0])) return false;
+  if (std::string why = guards > 0 ? WhyNoGuard(next[0]) : ""; !why.empty()) {
+    s.call->Fail(why);
+    return false;
+  }
   for (size_t i = 0; i < first.size(); ++i) {
     if (next[i].dtype() == first[i].dtype() && next[i].shape() == first[i].shape()) continue;
     s.call->Fail(absl::StrCat("gets carry ", i - guards, " as ", first[i].ToString(),

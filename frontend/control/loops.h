@@ -12,12 +12,14 @@
 // numbers differ between trips. A tensor leaves a body only by return; using it outside otherwise is an
 // error, and so are inputs and outputs inside.
 //
-//   auto [x, step] = While(Pair{x0, b.Zeros(I64, {})},
-//                          [&](const Pair& s) { return Norm(F(s.x)) > 1e-6; },
-//                          [&](Pair s) { return Pair{s.x - F(s.x) / dF(s.x), s.step + 1}; });
+//   struct Root { Tensor x, step; };
+//   auto [x, step] = While(Root{x0, b.Zeros(I64, {})},
+//                          [&](const Root& r) { return Norm(F(r.x)) > 1e-6; },
+//                          [&](const Root& r) { return Root{r.x - F(r.x) / dF(r.x), r.step + 1}; });
 //
 // Gradients flow through Scan to its first carries, its slices and the tensors from around, and through a
-// While with a bound to its first carries and the tensors from around.
+// While with a bound to its first carries and the tensors from around. Gradients that a body takes of a loss
+// of its own go through the ops of the body alone: a tensor from around counts as a constant of the loss.
 #ifndef SINTER_FRONTEND_CONTROL_LOOPS_H_
 #define SINTER_FRONTEND_CONTROL_LOOPS_H_
 
@@ -25,6 +27,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -70,6 +73,9 @@ struct Form {
   bool is_guarded = false;  // The first carry says whether there is a further trip.
   bool is_default = false;  // True if nobody reads the results when the guard is false.
 };
+
+// Returns why the tensor cannot be a guard, as the rest of an error; empty if it can.
+std::string WhyNoGuard(const Tensor& guard);
 
 // A loop while it is built. After an error the graph keeps it, and ok() is false.
 class Building {

@@ -213,7 +213,8 @@ std::string BranchErrorOf(const std::function<void(Builder&, Tensor)>& body) {
 TEST(BranchErrorsTest, SayWhatIsWrong) {
   EXPECT_THAT(
       BranchErrorOf([](Builder&, const Tensor& x) { Cond(x > 0.0, [&] { return x; }, [&] { return -x; }); }),
-      HasSubstr("expected a condition of type i1[], one truth value: All or Any makes it of several"));
+      HasSubstr(
+          "gets i1[4] as its condition; expected i1[], one truth value: All or Any makes it of several"));
   EXPECT_THAT(BranchErrorOf([](Builder& b, const Tensor& x) { Cond(x > 0.0, [&] {}); }),
               HasSubstr("gets i1[4] as its condition; expected i1[]"));
   EXPECT_THAT(BranchErrorOf([](Builder&, const Tensor& x) {

@@ -259,6 +259,23 @@ TEST_F(LoopsTest, ALossFromAroundHasAGradient) {
   EXPECT_EQ(Floats(session, "train", {{"x", x}}, "zeros"), (std::vector<float>{0, 0, 0, 0}));
 }
 
+// Tensors from before the body are constants of the body's loss, also where they depend on the same
+// tensor.
+TEST_F(LoopsTest, ALossOfTheBodyGoesThroughTheBodyAlone) {
+  Graph graph("inside");
+  graph.Function("f", Mode::kEval, [&](Builder& b) {
+    Tensor w = b.Input("w", F32, {2});
+    const Tensor twice = 2.0 * w;
+    auto [last, gradients] = Scan(w, Steps{1}, [&](const Tensor& x, const Tensor&) {
+      return std::pair(x, Gradients(Sum(twice * w), {w})[0]);
+    });
+    b.Output("g", gradients);
+  });
+  Session session = MustStart(graph, {.device = TestDevice()});
+  const HostTensor w = *HostTensor::FromVector<float>({2}, {1, -3});
+  EXPECT_EQ(Floats(session, "f", {{"w", w}}, "g"), (std::vector<float>{2, -6}));
+}
+
 TEST_F(LoopsTest, RandomNumbersDifferBetweenTripsAndRuns) {
   Graph graph("draws");
   graph.Function("f", Mode::kTrain, [&](Builder& b) {
