@@ -46,7 +46,7 @@ __device__ __forceinline__ void MultiplyAcross(const float* a, const float* b, c
     for (int r = 0; r < kRows; ++r) {
 #pragma unroll
       for (int d = 0; d < kLanes; d += 4) {
-        const Vec<float, 4> four = packs[(r * kChunk + warp * kLanes + d) / 4];
+        const Vec<float, 4> four = packs[(r * kChunk + d) / 4 + warp * (kLanes / 4)];
 #pragma unroll
         for (int i = 0; i < 4; ++i) sums[r] += four.v[i] * factors[d + i];
       }

@@ -95,6 +95,8 @@ TEST_F(Float8Test, AllBitsHaveTheValuesOfTheFormat) {
         } else {
           EXPECT_EQ(got[static_cast<size_t>(bits)], want) << DTypeName(format.dtype) << " " << bits;
         }
+        // Conversions on a GPU give NaNs of one sign.
+        if (std::isnan(want) && TestDevice().is_gpu()) continue;
         EXPECT_EQ(std::signbit(got[static_cast<size_t>(bits)]), bits >= 128) << bits;
       }
     }
