@@ -81,18 +81,18 @@ Contraction Convolution(ContractionKind kind, Op op, Value x, Value weights, Val
           .flops = g.flops()};
 }
 
-// The forward pass has two products, the gradient five; a causal attention computes half of the scores.
+// The forward pass has two products, the gradient five; masks leave some of the scores.
 template <typename Op>
 Contraction Attention(ContractionKind kind, Op op, double products) {
   const ir::AttentionShape s = ir::AttentionShape::Of(op.getInputs());
-  const double scores = static_cast<double>(s.batch * s.heads) * static_cast<double>(s.queries * s.keys);
-  return {.kind = kind,
-          .arithmetic = ArithmeticOf(op.getInputs()[0], ir::MathMode::ieee),
-          .batch = s.batch * s.heads,
-          .m = s.queries,
-          .n = s.keys,
-          .k = s.width,
-          .flops = (op.getCausal() ? 0.5 : 1) * products * 2 * scores * static_cast<double>(s.width)};
+  return {
+      .kind = kind,
+      .arithmetic = ArithmeticOf(op.getInputs()[0], ir::MathMode::ieee),
+      .batch = s.batch * s.heads,
+      .m = s.queries,
+      .n = s.keys,
+      .k = s.width,
+      .flops = products * 2 * s.seenScores(op.getCausal(), op.getWindow()) * static_cast<double>(s.width)};
 }
 
 std::optional<Contraction> ContractionOf(Operation* op) {

@@ -44,7 +44,7 @@ uint64_t WorkspaceOf(const fb::ConvStepT& step) {
 
 HandmadePlan::HandmadePlan(const std::vector<Device>& devices, const std::string& producer,
                            const std::string& name) {
-  table_.version = Plan::LeastVersion(/*has_mesh=*/false);
+  table_.version = Plan::LeastVersion({});
   table_.producer = producer;
   table_.name = name;
   table_.content_hash.resize(32);

@@ -3,6 +3,7 @@
 #include "sinter/codegen/places/user_line.h"
 #include "sinter/codegen/steps/lowering.h"
 #include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/tensor_types.h"
 #include "sinter/ir/library/attention_shape.h"
 
 namespace sinter::codegen {
@@ -10,12 +11,6 @@ namespace sinter::codegen {
 using flatbuffers::FlatBufferBuilder;
 
 namespace {
-
-// The forward pass has two matmuls, Q K^T and P V; the gradient has five.
-double Flops(const ir::AttentionShape& s, bool causal, int matmuls) {
-  double scores = 1.0 * s.batch * s.heads * s.queries * s.keys;
-  return (causal ? 0.5 : 1.0) * matmuls * 2 * scores * s.width;
-}
 
 template <typename Op>
 absl::StatusOr<LibraryStep> LowerAttentionOp(Op op, bool backward, bool has_stats,
@@ -28,10 +23,24 @@ absl::StatusOr<LibraryStep> LowerAttentionOp(Op op, bool backward, bool has_stat
         absl::StrCat(UserLine(op.getLoc()), ": no library computes this ", op.getOperationName().str(),
                      " whole: ", reason, "; decompose it into matmuls and a softmax before lower-to-plan"));
   }
-  auto body = fb::CreateAttentionStep(builder, dtype, backward, s.packed, op.getCausal(), has_stats, s.batch,
-                                      s.queries, s.keys, s.heads, s.key_heads, s.width,
-                                      op.getScale().convertToDouble());
-  return LibraryStep{fb::StepBody::AttentionStep, body.Union(), Flops(s, op.getCausal(), backward ? 5 : 2)};
+  fb::AttentionStepT step;
+  step.dtype = dtype, step.backward = backward, step.packed = s.packed, step.has_stats = has_stats;
+  step.batch = s.batch, step.queries = s.queries, step.keys = s.keys;
+  step.heads = s.heads, step.key_heads = s.key_heads, step.width = s.width;
+  step.scale = op.getScale().convertToDouble(), step.causal = op.getCausal(), step.window = op.getWindow();
+  if (op.getBias()) {
+    auto bias = ir::TypeOf(op.getBias());
+    step.has_bias = true, step.bias_dtype = DTypeOf(bias.getElementType());
+    step.bias_batch = bias.getDimSize(0), step.bias_heads = bias.getDimSize(1);
+    step.bias_queries = bias.getDimSize(2);
+  }
+  // The forward pass has two products, Q K^T and P V; the gradient has five.
+  const double products = backward ? 5 : 2;
+  return LibraryStep{
+      .type = fb::StepBody::AttentionStep,
+      .body = fb::CreateAttentionStep(builder, &step).Union(),
+      .flops = products * 2 * s.seenScores(op.getCausal(), op.getWindow()) * static_cast<double>(s.width),
+      .is_masked_attention = step.has_bias || step.window > 0 || (step.causal && step.queries != step.keys)};
 }
 
 absl::StatusOr<LibraryStep> LowerAttention(mlir::Operation* op, FlatBufferBuilder& builder) {

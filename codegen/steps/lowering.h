@@ -21,6 +21,7 @@ struct LibraryStep {
   flatbuffers::Offset<void> body;
   double flops = 0;
   int64_t workspace_bytes = 0;
+  bool is_masked_attention = false;  // As in Plan::Content.
 };
 
 using LibraryLowering = absl::StatusOr<LibraryStep> (*)(mlir::Operation* op,

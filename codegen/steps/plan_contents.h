@@ -75,7 +75,8 @@ struct FragmentContents {
 };
 
 struct PlanContents {
-  bool has_guards = false;  // Some loop ends by its data.
+  bool has_guards = false;            // Some loop ends by its data.
+  bool has_masked_attention = false;  // As in Plan::Content.
   // Index into `devices`.
   uint32_t DeviceIndex(ir::DeviceAttr device) const;
   // Index into `rank_values`, which gets the number if it lacks it.

@@ -63,4 +63,14 @@ std::vector<std::string> ArchitecturesOf(const std::vector<std::string>& request
   return names;
 }
 
+int64_t WidestWholeAttention(const std::vector<std::string>& requested) {
+  const auto is_of_9 = [](const std::string& name) { return name.starts_with("sm_9"); };
+  for (const std::string& name : requested) {
+    const std::vector<std::string> of_name =
+        name == "native" ? NativeArchitectures(ir::DeviceKind::gpu) : std::vector<std::string>{name};
+    if (!std::all_of(of_name.begin(), of_name.end(), is_of_9)) return 128;
+  }
+  return 256;
+}
+
 }  // namespace sinter

@@ -4,6 +4,7 @@
 #ifndef SINTER_FRONTEND_COMPILE_GPU_ARCHITECTURES_H_
 #define SINTER_FRONTEND_COMPILE_GPU_ARCHITECTURES_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,10 @@ namespace sinter {
 // Returns each architecture once, in the order of the request. "native" stands for those of this machine's
 // devices of the kinds that the module's plan functions use.
 std::vector<std::string> ArchitecturesOf(const std::vector<std::string>& requested, mlir::ModuleOp module);
+
+// Returns the width of heads up to which each of the requested architectures computes attention whole by
+// cuDNN. "native" stands for those of this machine's GPUs.
+int64_t WidestWholeAttention(const std::vector<std::string>& requested);
 
 }  // namespace sinter
 

@@ -6,6 +6,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 #include "sinter/codegen/plan/passes.h"
+#include "sinter/frontend/compile/gpu_architectures.h"
 #include "sinter/frontend/compile/program_mesh.h"
 #include "sinter/passes/passes.h"
 #include "sinter/runtime/execute/index_checks.h"
@@ -66,7 +67,9 @@ void Differentiate(Manager& m, const CompileOptions& o) {
 }
 
 void Decompose(Manager& m, const CompileOptions& o) {
-  m.addNestedPass<FuncOp>(createDecompose({.device = FirstDevice(o).ToString(), .report = o.report}));
+  m.addNestedPass<FuncOp>(createDecompose({.device = FirstDevice(o).ToString(),
+                                           .widestHead = WidestWholeAttention(o.gpu_architectures),
+                                           .report = o.report}));
 }
 
 void Fold(Manager& m, const CompileOptions&) {

@@ -1,6 +1,7 @@
 #include "sinter/frontend/ops/attention.h"
 
 #include <cmath>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "sinter/frontend/graph/graph_state.h"
@@ -12,47 +13,15 @@ namespace sinter {
 namespace {
 
 constexpr char kFloats[] = "takes floats; Cast(x, F32) first";
-
-// Builds the op from the call's first `inputs` operands, whose shapes have been checked. `shape` is q's
-// shape.
-Tensor BuildAttention(Call& call, size_t inputs, int64_t queries, int64_t keys, const Shape& shape,
-                      const AttentionOptions& options) {
-  const int64_t width = shape[3];
-  if (keys < 1 || shape[2] < 1 || width < 1) {
-    return call.Fail("takes at least one position of k, one head and a width of 1");
-  }
-  const double scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(width)));
-  if (!std::isfinite(scale)) return call.Fail(absl::StrCat("needs a finite scale, got ", scale));
-  // The scores: a whole tensor if no library computes attention.
-  if (!call.CheckShape(DType::kF32, {shape[0], shape[2], queries, keys})) return {};
-  const auto first = llvm::cast<mlir::RankedTensorType>(call.value(0).getType());
-  mlir::Type element = first.getElementType();
-  if (options.math != MathMode::kIeee && !element.isF32()) {
-    return call.Fail("has a math mode, which is for products of f32: leave it out");
-  }
-  llvm::SmallVector<mlir::Value> values;
-  for (size_t i = 0; i < inputs; ++i) values.push_back(call.value(i));
-  mlir::OpBuilder& builder = call.b().builder();
-  auto result = mlir::RankedTensorType::get(shape, element);
-  auto stats = mlir::RankedTensorType::get({shape[0], shape[2], shape[1]},
-                                           element.isF64() ? element : builder.getF32Type());
-  return call.Done(builder
-                       .create<ir::AttentionOp>(call.loc(), result, stats, values, llvm::APFloat(scale),
-                                                options.causal, static_cast<ir::MathMode>(options.math))
-                       .getResult());
-}
-
-bool NeedsScores(const AttentionOptions& o, int64_t queries, int64_t keys) {
-  return o.mask || o.bias || o.key_lengths || o.window != 0 || o.dropout != 0 ||
-         (o.causal && queries != keys);
-}
+constexpr char kWrongBias[] = "has a bias that does not broadcast to the scores";
+constexpr char kWrongMask[] = "has a mask that does not broadcast to the scores";
 
 // Describes an error in the options, as the rest of a sentence; empty if there is none. The result has
 // `scores`.
 std::string WrongIn(const AttentionOptions& o, const Tensor& q, const Shape& scores) {
-  if (o.causal && scores[2] > scores[3]) {
-    return absl::StrCat("is causal with ", scores[2], " positions of q and ", scores[3],
-                        " of k, of which q's must be the last");
+  if ((o.causal || o.window > 0) && scores[2] > scores[3]) {
+    return absl::StrCat(o.causal ? "is causal with " : "has a window with ", scores[2],
+                        " positions of q and ", scores[3], " of k, of which q's must be the last");
   }
   if (o.window < 0) return absl::StrCat("has a window of ", o.window, "; 0 means none");
   if (o.mask && o.mask->dtype() != DType::kI1) return "needs a mask of i1; compare first, as in x > 0";
@@ -68,37 +37,27 @@ std::string WrongIn(const AttentionOptions& o, const Tensor& q, const Shape& sco
   return OutOfBounds("a dropout", o.dropout, {.low = 0, .below = 1});
 }
 
-// Returns where a query sees a key, which broadcasts to [B, H, T, S]; nullopt if everywhere.
-std::optional<Tensor> SeenKeys(const AttentionOptions& o, const Tensor& q, int64_t keys) {
-  Builder b(q.function());
+// Returns where the options let a query see a key, which broadcasts to the scores; nullopt if everywhere.
+std::optional<Tensor> SeenKeys(const AttentionOptions& o, Builder& b, const Shape& scores) {
   std::optional<Tensor> seen = o.mask;
   const auto also = [&](const Tensor& mask) { seen = seen ? *seen && mask : mask; };
-  const int64_t queries = q.dim(1);
-  const Tensor key = b.Iota(I64, {queries, keys}, 1);
-  const Tensor query = b.Iota(I64, {queries, keys}, 0) + (keys - queries);
-  if (o.causal) also(key <= query);
-  if (o.window > 0) also(query - key < o.window);
-  if (o.window > 0 && !o.causal) also(key - query < o.window);
+  const int64_t queries = scores[2], keys = scores[3];
+  if (o.causal || o.window > 0) {
+    const Tensor key = b.Iota(I64, {queries, keys}, 1);
+    const Tensor query = b.Iota(I64, {queries, keys}, 0) + (keys - queries);
+    if (o.causal) also(key <= query);
+    if (o.window > 0) also(query - key < o.window);
+    if (o.window > 0 && !o.causal) also(key - query < o.window);
+  }
   if (o.key_lengths) {
-    also(b.Iota(I64, {keys}) < Reshape(Cast(*o.key_lengths, I64), {q.dim(0), 1, 1, 1}));
+    also(b.Iota(I64, {keys}) < Reshape(Cast(*o.key_lengths, I64), {scores[0], 1, 1, 1}));
   }
   return seen;
 }
 
-// Attention by ops on scores in memory.
-Tensor ScoredAttention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& o,
-                       Where where) {
-  std::vector<Tensor> operands = {q, k, v};
-  for (const std::optional<Tensor>& more : {o.mask, o.bias, o.key_lengths}) {
-    if (more) operands.push_back(*more);
-  }
-  CompositeCall call("Attention", where, operands);
-  if (!call.ok()) return {};
+// Attention by ops on scores in memory. The options and shapes have been checked.
+Tensor ScoredAttention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& o) {
   const Shape shape = {q.dim(0), q.dim(2), q.dim(1), k.dim(1)};
-  if (std::string wrong = WrongIn(o, q, shape); !wrong.empty()) return call.Fail(wrong);
-  if (k.dim(1) < 1 || q.dim(2) < 1 || q.dim(3) < 1) {
-    return call.Fail("takes at least one position of k, one head and a width of 1");
-  }
   const DType in = q.dtype() == DType::kF64 ? DType::kF64 : DType::kF32;
   // Heads that share keys and values are one product, of the queries of all of them.
   const int64_t group = q.dim(2) / k.dim(2);
@@ -111,18 +70,94 @@ Tensor ScoredAttention(const Tensor& q, const Tensor& k, const Tensor& v, const 
   Tensor scores = MatMul(grouped(by_head(q)), by_head(k), {.transpose_b = true, .math = o.math});
   scores = Cast(shaped(scores, shape), in) * scale;
   if (o.bias) scores = scores + Cast(*o.bias, in);
-  const std::optional<Tensor> seen = SeenKeys(o, q, k.dim(1));
-  if (!scores.ok() || (seen && !seen->ok())) return {};
-  if (scores.shape() != shape) return call.Fail("has a bias that does not broadcast to the scores");
+  Builder b(q.function());
+  const std::optional<Tensor> seen = SeenKeys(o, b, shape);
   // The scores of unseen keys are far below all others, but finite: a softmax of infinities alone is NaN.
   if (seen) scores = Select(*seen, scores, -1e30);
-  if (!scores.ok()) return {};
-  if (scores.shape() != shape) return call.Fail("has a mask that does not broadcast to the scores");
   Tensor weights = Softmax(scores);
   if (seen) weights = Select(*seen, weights, 0.0);
-  if (o.dropout > 0) weights = Dropout(weights, o.dropout);
+  weights = Dropout(weights, o.dropout);
   const Tensor mixed = MatMul(grouped(Cast(weights, q.dtype())), by_head(v), {.math = o.math});
   return by_head(shaped(mixed, {q.dim(0), q.dim(2), q.dim(1), q.dim(3)}));
+}
+
+bool BroadcastsTo(const Shape& x, const Shape& whole) {
+  if (x.size() > whole.size()) return false;
+  for (size_t i = 1; i <= x.size(); ++i) {
+    const int64_t size = x[x.size() - i];
+    if (size != 1 && size != whole[whole.size() - i]) return false;
+  }
+  return true;
+}
+
+// Returns the term that the mask, the bias and the lengths add to the scores: [1 or B, 1 or H, 1 or T, S];
+// nullopt if there is none. q has the type of the queries.
+std::optional<Tensor> AddedToScores(AttentionOptions o, Builder& b, DType q, const Shape& scores) {
+  o.causal = false, o.window = 0;
+  const std::optional<Tensor> seen = SeenKeys(o, b, scores);
+  if (!seen && !o.bias) return std::nullopt;
+  Tensor added = o.bias ? *o.bias : Tensor();
+  if (o.bias && added.dtype() != q && added.dtype() != DType::kF32) added = Cast(added, q);
+  if (seen) {
+    if (!o.bias) added = b.Full(q, seen->shape(), 0.0);
+    added = Select(*seen, added, -std::numeric_limits<double>::infinity());
+  }
+  if (!added.ok()) return added;
+  Shape shape(4 - static_cast<size_t>(added.rank()), 1);
+  for (int64_t i = 0; i < added.rank(); ++i) shape.push_back(added.dim(i));
+  added = Reshape(added, shape);
+  if (shape[3] == scores[3]) return added;
+  shape[3] = scores[3];
+  return BroadcastTo(added, shape);
+}
+
+// Builds the op. `added` is the term of the scores, if there is one.
+Tensor BuildAttention(std::vector<Tensor> inputs, const std::optional<Tensor>& added, const Shape& like_q,
+                      const AttentionOptions& o, Where where) {
+  const size_t of_inputs = inputs.size();
+  if (added) inputs.push_back(*added);
+  Call call("Attention", where, std::move(inputs));
+  if (!call.ok()) return {};
+  const double scale = o.scale.value_or(1 / std::sqrt(static_cast<double>(like_q[3])));
+  llvm::SmallVector<mlir::Value> values;
+  for (size_t i = 0; i < of_inputs; ++i) values.push_back(call.value(i));
+  mlir::Type element = llvm::cast<mlir::RankedTensorType>(values[0].getType()).getElementType();
+  mlir::OpBuilder& builder = call.b().builder();
+  auto result = mlir::RankedTensorType::get(like_q, element);
+  auto stats = mlir::RankedTensorType::get({like_q[0], like_q[2], like_q[1]},
+                                           element.isF64() ? element : builder.getF32Type());
+  auto op = builder.create<ir::AttentionOp>(
+      call.loc(), result, stats, values, added ? call.value(of_inputs) : mlir::Value(), llvm::APFloat(scale),
+      o.causal, o.window, static_cast<ir::MathMode>(o.math));
+  return call.Done(op.getResult());
+}
+
+// Attention of q, k and v, or of the one tensor that holds them. like_q is the shape of q.
+Tensor AttentionOf(const std::vector<Tensor>& inputs, const Shape& like_q, int64_t keys,
+                   const AttentionOptions& o, Where where) {
+  std::vector<Tensor> operands = inputs;
+  for (const std::optional<Tensor>& more : {o.mask, o.bias, o.key_lengths}) {
+    if (more) operands.push_back(*more);
+  }
+  CompositeCall call("Attention", where, operands);
+  if (!call.ok()) return {};
+  const Shape scores = {like_q[0], like_q[2], like_q[1], keys};
+  if (std::string wrong = WrongIn(o, inputs[0], scores); !wrong.empty()) return call.Fail(wrong);
+  if (keys < 1 || like_q[2] < 1 || like_q[3] < 1) {
+    return call.Fail("takes at least one position of k, one head and a width of 1");
+  }
+  // A whole tensor if no library computes attention.
+  if (std::string fault = ShapeFault(DType::kF32, scores); !fault.empty()) {
+    return call.Fail(fault);
+  }
+  if (o.bias && !BroadcastsTo(o.bias->shape(), scores)) return call.Fail(kWrongBias);
+  if (o.mask && !BroadcastsTo(o.mask->shape(), scores)) return call.Fail(kWrongMask);
+  if (o.dropout > 0) {
+    const std::vector<Tensor> parts = inputs.size() == 1 ? Unbind(inputs[0], 2) : inputs;
+    return ScoredAttention(parts[0], parts[1], parts[2], o);
+  }
+  Builder b(inputs[0].function());
+  return BuildAttention(inputs, AddedToScores(o, b, inputs[0].dtype(), scores), like_q, o, where);
 }
 
 }  // namespace
@@ -146,8 +181,7 @@ Tensor Attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
     return call.Fail(
         absl::StrCat("has ", k.dim(2), " heads of k, which must divide the ", q.dim(2), " of q"));
   }
-  if (NeedsScores(options, q.dim(1), k.dim(1))) return ScoredAttention(q, k, v, options, where);
-  return BuildAttention(call, 3, q.dim(1), k.dim(1), q.shape(), options);
+  return AttentionOf({q, k, v}, q.shape(), k.dim(1), options, where);
 }
 
 Tensor Attention(const Tensor& qkv, const AttentionOptions& options, Where where) {
@@ -157,12 +191,7 @@ Tensor Attention(const Tensor& qkv, const AttentionOptions& options, Where where
   if (qkv.rank() != 5 || qkv.dim(2) != 3) {
     return call.Fail("takes q, k and v in one tensor of shape [batch, positions, 3, heads, width]");
   }
-  if (NeedsScores(options, qkv.dim(1), qkv.dim(1))) {
-    const std::vector<Tensor> parts = Unbind(qkv, 2, where);
-    return ScoredAttention(parts[0], parts[1], parts[2], options, where);
-  }
-  return BuildAttention(call, 1, qkv.dim(1), qkv.dim(1), {qkv.dim(0), qkv.dim(1), qkv.dim(3), qkv.dim(4)},
-                        options);
+  return AttentionOf({qkv}, {qkv.dim(0), qkv.dim(1), qkv.dim(3), qkv.dim(4)}, qkv.dim(1), options, where);
 }
 
 Tensor Rope(const Tensor& x, const RopeOptions& options, Where where) {

@@ -14,9 +14,10 @@
 
 namespace sinter {
 
-// With the first three options alone, and as many queries as keys if `causal`, a GPU in bf16 and f16 keeps
-// no [T, S] tensor for the gradient. The others are computed from scores in memory, f32[B, H, T, S] (f64 of
-// f64). A query that sees no key gets zeros.
+// A GPU in bf16 and f16 keeps no [B, H, T, S] tensor, with every option but dropout; the gradient of a bias
+// needs one too. Elsewhere the scores are in memory: f32[B, H, T, S] (f64 of f64). A mask, a bias and
+// key_lengths together take one tensor of floats of the shape to which they broadcast. A query that sees no
+// key gets zeros.
 struct AttentionOptions {
   // Position t sees only positions up to t. With S keys for T queries, the queries are the last positions: t
   // stands at S - T + t.
@@ -27,7 +28,7 @@ struct AttentionOptions {
   std::optional<Tensor> bias = {};   // Added to the scores; floats that broadcast to [B, H, T, S].
   std::optional<Tensor> key_lengths = {};  // Integers [B]: only so many keys of an example count.
   // A query sees only keys at a distance below this; 0: all. With `causal`, itself and window - 1 earlier
-  // ones.
+  // ones. With S keys for T queries, the queries are the last positions.
   int64_t window = 0;
   double dropout = 0;  // Probability that a weight is dropped.
 };

@@ -20,6 +20,9 @@ struct AttentionShape {
   llvm::SmallVector<int64_t> queriesShape() const { return {batch, queries, heads, width}; }
   llvm::SmallVector<int64_t> keysShape() const { return {batch, keys, key_heads, width}; }
   llvm::SmallVector<int64_t> statsShape() const { return {batch, heads, queries}; }
+  // The number of scores whose keys their queries see, but for those that a bias hides. About: it counts a
+  // window's full width for each query.
+  double seenScores(bool causal, int64_t window) const;
 };
 
 }  // namespace sinter::ir

@@ -30,13 +30,9 @@ std::string_view AgainstCudnnActivation(Activation activation) {
 
 std::string AgainstCudnnAttention(const AttentionShape& s, double scale) {
   if (!s.element.isBF16() && !s.element.isF16()) return "cuDNN computes attention in bf16 and f16 only";
-  if (s.width % 8 != 0 || s.width > 128) {
-    return "cuDNN takes heads of a width that is a multiple of 8 and at most 128, and this is " +
+  if (s.width % 8 != 0 || s.width > 256) {
+    return "cuDNN takes heads of a width that is a multiple of 8 and at most 256, and this is " +
            std::to_string(s.width);
-  }
-  if (s.heads != s.key_heads) {
-    return "its gradient in cuDNN has as many heads of k as of q, and these are " +
-           std::to_string(s.key_heads) + " and " + std::to_string(s.heads);
   }
   if (!(scale > 0)) return "cuDNN takes a scale above 0, and this is " + std::to_string(scale);
   return std::min(s.queries, s.keys) < 2 ? "cuDNN takes two positions and more" : "";

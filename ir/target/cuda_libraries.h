@@ -31,8 +31,9 @@ std::string_view AgainstCublasGradient(const MatmulSizes& sizes, mlir::Type elem
 // The activation of a forward convolution, after its bias.
 std::string_view AgainstCudnnActivation(Activation activation);
 
-// A whole attention, forward and backward: q, k and v have heads of one width (a multiple of 8, at most 128),
-// k has as many heads as q, and there is more than one position. The scale must be positive: cuDNN takes the
+// A whole attention, forward and backward: q, k and v have heads of one width (a multiple of 8, at most 256),
+// and there is more than one position. Gradients of heads wider than 128 are for GPUs of compute capability
+// 9.x alone, which the pass sinter-decompose is told. The scale must be positive: cuDNN takes the
 // largest score before scaling, and returns NaN if scaling makes that score the smallest.
 std::string AgainstCudnnAttention(const AttentionShape& shape, double scale);
 

@@ -14,13 +14,6 @@ namespace {
 
 using mlir::Operation;
 
-// Returns why the target's library cannot compute the attention; empty if it can.
-std::string AgainstWhole(const ir::TargetModel& target, mlir::ValueRange inputs, double scale) {
-  const ir::AttentionShape shape = ir::AttentionShape::Of(inputs);
-  std::string reason = target.libraries->againstAttention(shape, scale);
-  return reason.empty() && shape.batch == 0 ? "the batch is empty" : reason;
-}
-
 class DecomposePass : public impl::DecomposeBase<DecomposePass> {
  public:
   using DecomposeBase::DecomposeBase;
@@ -49,6 +42,18 @@ class DecomposePass : public impl::DecomposeBase<DecomposePass> {
   }
 
  private:
+  // Returns why the target's library cannot compute the attention; empty if it can.
+  std::string againstWhole(const ir::TargetModel& target, mlir::ValueRange inputs, double scale) {
+    const ir::AttentionShape shape = ir::AttentionShape::Of(inputs);
+    std::string reason = target.libraries->againstAttention(shape, scale);
+    if (!reason.empty()) return reason;
+    if (shape.width > widestHead) {
+      return "its heads have a width of " + std::to_string(shape.width) +
+             ", and some GPUs of the plan take at most " + std::to_string(widestHead);
+    }
+    return shape.batch == 0 ? "the batch is empty" : "";
+  }
+
   bool staysWhole(Operation* op, ir::DeviceAttr unplaced) {
     if (!llvm::isa<ir::AttentionOp, ir::AttentionGradOp>(op)) return false;
     ir::DeviceAttr place = ir::DeviceOf(op);
@@ -58,8 +63,8 @@ class DecomposePass : public impl::DecomposeBase<DecomposePass> {
     auto forward = llvm::dyn_cast<ir::AttentionOp>(op);
     auto backward = llvm::dyn_cast<ir::AttentionGradOp>(op);
     std::string reason =
-        forward ? AgainstWhole(target, forward.getInputs(), forward.getScale().convertToDouble())
-                : AgainstWhole(target, backward.getInputs(), backward.getScale().convertToDouble());
+        forward ? againstWhole(target, forward.getInputs(), forward.getScale().convertToDouble())
+                : againstWhole(target, backward.getInputs(), backward.getScale().convertToDouble());
     if (reason.empty()) return true;
     if (report) {
       op->emitRemark() << "'" << op->getName() << "' is decomposed, its scores in memory: " << reason;

@@ -21,7 +21,8 @@ class DropUnreadStatsPass : public impl::DropUnreadStatsBase<DropUnreadStatsPass
     for (ir::AttentionOp op : ops) {
       ir::PlacedBuilder at(op);
       auto lean = at.create<ir::AttentionOp>(op.getLoc(), op.getResult().getType(), mlir::Type(),
-                                             op.getInputs(), op.getScale(), op.getCausal(), op.getMath());
+                                             op.getInputs(), op.getBias(), op.getScale(), op.getCausal(),
+                                             op.getWindow(), op.getMath());
       op.getResult().replaceAllUsesWith(lean.getResult());
       op.erase();
     }

@@ -59,7 +59,7 @@ absl::Status CheckRuns(absl::string_view what, const fb::Function& function, con
 
 absl::Status VerifyFragment(const fb::Plan& plan, uint32_t index) {
   const fb::Function& fragment = *plan.fragments()->Get(index);
-  if (plan.version() < Plan::LeastVersion(/*has_mesh=*/false, /*has_fragments=*/true)) {
+  if (plan.version() < Plan::LeastVersion({.fragments = true})) {
     return BadPlan("plans of version ", plan.version(), " have no fragments");
   }
   if (SizeOrZero(fragment.inputs()) > 0 || SizeOrZero(fragment.outputs()) > 0 ||

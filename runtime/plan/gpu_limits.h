@@ -64,13 +64,13 @@ constexpr bool CudnnEpilogueSupported(fb::Activation activation) {
   return activation == fb::Activation::None || activation == fb::Activation::Relu;
 }
 
-// True if cuDNN can compute the attention: q, k and v have heads of one width (a multiple of 8, at most 128),
-// k has as many heads as q, and there is more than one position. The scale must be positive: cuDNN takes the
-// largest score before scaling, and returns NaN if scaling makes that score the smallest.
-constexpr bool CudnnAttentionSupported(fb::DType dtype, int64_t width, bool has_equal_heads,
-                                       int64_t positions, double scale) {
-  return (dtype == fb::DType::BF16 || dtype == fb::DType::F16) && width % 8 == 0 && width <= 128 &&
-         has_equal_heads && positions > 1 && scale > 0;
+// True if cuDNN can compute the attention: q, k and v have heads of one width (a multiple of 8, at most 256),
+// and there is more than one position. Gradients of heads wider than 128 are computed by GPUs of compute
+// capability 9.x alone. The scale must be positive: cuDNN takes the largest score before scaling, and returns
+// NaN if scaling makes that score the smallest.
+constexpr bool CudnnAttentionSupported(fb::DType dtype, int64_t width, int64_t positions, double scale) {
+  return (dtype == fb::DType::BF16 || dtype == fb::DType::F16) && width % 8 == 0 && width <= 256 &&
+         positions > 1 && scale > 0;
 }
 
 }  // namespace sinter

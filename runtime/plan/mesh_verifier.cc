@@ -135,9 +135,9 @@ absl::Status VerifyMesh(const fb::Plan& plan) {
     if (values > 0) return In("rank value 0", BadPlan("the plan has no mesh"));
     return absl::OkStatus();
   }
-  if (plan.version() < Plan::LeastVersion(/*has_mesh=*/true)) {
+  if (plan.version() < Plan::LeastVersion({.mesh = true})) {
     return In("mesh", BadPlan("the plan has format version ", plan.version(), ", and meshes are there since ",
-                              Plan::LeastVersion(/*has_mesh=*/true)));
+                              Plan::LeastVersion({.mesh = true})));
   }
   SINTER_RETURN_IF_ERROR(In("mesh", VerifyAxes(plan)));
   SINTER_RETURN_IF_ERROR(In("mesh", VerifyMeshDevices(plan)));

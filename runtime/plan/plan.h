@@ -76,10 +76,19 @@ struct MeshAxisInfo {
 class Plan {
  public:
   // This build reads versions 1 to kVersion.
-  static constexpr uint32_t kVersion = 7;
+  static constexpr uint32_t kVersion = 8;
+  // The content of a plan, as far as its version depends on it.
+  struct Content {
+    bool mesh = false;
+    bool fragments = false;
+    bool guards = false;
+    // An attention step has a window, a bias, or fewer queries than keys and a causal mask.
+    bool masked_attention = false;
+  };
   // Version for writers: the least that the content needs, so that older builds read what they can.
-  static constexpr uint32_t LeastVersion(bool has_mesh, bool has_fragments = false, bool has_guards = false) {
-    return has_guards ? 7 : has_fragments ? 6 : has_mesh ? 5 : 4;
+  static constexpr uint32_t LeastVersion(const Content& has) {
+    if (has.masked_attention) return 8;
+    return has.guards ? 7 : has.fragments ? 6 : has.mesh ? 5 : 4;
   }
 
   // InvalidArgument: not a plan, or a version that this build cannot read. DataLoss: truncated or altered.

@@ -99,7 +99,7 @@ TEST_F(EmitPlanTest, HoldsTheProgram) {
   flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(bytes->data()), bytes->size());
   ASSERT_TRUE(fb::VerifyPlanBuffer(verifier));
   const fb::Plan* plan = fb::GetPlan(bytes->data());
-  EXPECT_EQ(plan->version(), Plan::LeastVersion(/*has_mesh=*/false));
+  EXPECT_EQ(plan->version(), Plan::LeastVersion({}));
   EXPECT_EQ(plan->name()->str(), "net");
   EXPECT_EQ(plan->target()->cpu()->str(), "x86-64-v3");
   ASSERT_EQ(plan->variables()->size(), 2u);

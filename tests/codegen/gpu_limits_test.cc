@@ -107,14 +107,14 @@ TEST_F(GpuLimitsTest, GradientsOfActivations) {
 TEST_F(GpuLimitsTest, WholeAttention) {
   int computed = 0;
   for (mlir::Type type : types_) {
-    for (const int64_t width : {0, 4, 8, 12, 64, 120, 128, 136, 256}) {
+    for (const int64_t width : {0, 4, 8, 12, 64, 120, 128, 136, 256, 264}) {
       for (const int64_t key_heads : {1, 4, 8}) {
         for (const int64_t queries : {0, 1, 2, 7}) {
           for (const int64_t keys : {1, 2, 64}) {
             for (const double scale : {-1.0, 0.0, 0.125, std::numeric_limits<double>::quiet_NaN()}) {
               const ir::AttentionShape shape = {2, queries, keys, 4, key_heads, width, false, type};
-              const bool allowed = CudnnAttentionSupported(DTypeOf(type), width, key_heads == 4,
-                                                           std::min(queries, keys), scale);
+              const bool allowed =
+                  CudnnAttentionSupported(DTypeOf(type), width, std::min(queries, keys), scale);
               EXPECT_EQ(ir::cuda::AgainstCudnnAttention(shape, scale).empty(), allowed)
                   << width << " " << key_heads << " " << queries << " " << keys << " " << scale;
               computed += allowed;
@@ -124,7 +124,7 @@ TEST_F(GpuLimitsTest, WholeAttention) {
       }
     }
   }
-  EXPECT_EQ(computed, 2 * 5 * 2 * 2);  // Types, widths, queries, keys.
+  EXPECT_EQ(computed, 2 * 7 * 3 * 2 * 2);  // Types, widths, heads of k, queries, keys.
 }
 
 TEST(GpuModelsTest, PlansAllowTheLaunchesOfEveryModel) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "runtime/plan_generated.h"
 #include "sinter/codegen/cuda/nvrtc.h"
@@ -78,6 +79,62 @@ TEST_F(AttentionOnGpuTest, TheScoresAreNeverInMemory) {
   const int64_t scores = kBatch * kHeads * kPositions * kPositions * 2;
   for (const char* name : {"infer", "gradient"}) {
     EXPECT_LT(plan->Function(name)->arena_bytes, scores / 4) << name;
+  }
+}
+
+// Attention of 64 queries to 128 keys with each option stays whole, with its gradient.
+TEST_F(AttentionOnGpuTest, NoOptionButDropoutNeedsTheScoresInMemory) {
+  struct Case {
+    const char* name;
+    std::function<AttentionOptions(Builder&)> options;
+    int64_t key_heads = 4, width = 64;
+    bool is_whole = true;
+  };
+  const std::vector<Case> cases = {
+      {"groups", [](Builder&) { return AttentionOptions{.causal = true}; }, 2},
+      {"one head of k", [](Builder&) { return AttentionOptions{}; }, 1},
+      {"wide", [](Builder&) { return AttentionOptions{.causal = true}; }, 4, 256},
+      {"window", [](Builder&) { return AttentionOptions{.causal = true, .window = 16}; }},
+      {"mask", [](Builder& b) { return AttentionOptions{.mask = b.Input("mask", I1, {64, 128})}; }},
+      {"bias", [](Builder& b) { return AttentionOptions{.bias = b.Input("bias", F32, {4, 64, 128})}; }},
+      {"lengths", [](Builder& b) { return AttentionOptions{.key_lengths = b.Input("n", I32, {2})}; }, 2},
+      {"dropout", [](Builder&) { return AttentionOptions{.dropout = 0.1}; }, 4, 64, false},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    Graph graph("g", {.precision = Precision::kBf16});
+    graph.Function("f", Mode::kTrain, [&](Builder& b) {
+      const Tensor q = b.Input("q", F32, {2, 64, 4, c.width});
+      const Tensor k = b.Input("k", F32, {2, 128, c.key_heads, c.width});
+      const Tensor y = Attention(q, k, b.Input("v", F32, k.shape()), c.options(b));
+      b.Output("g", Gradients(Mean(Square(y)), {q})[0]);
+    });
+    const absl::StatusOr<Plan> plan = Compile(graph, ForGpu());
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    EXPECT_EQ(AttentionSteps(*plan, 0).size(), c.is_whole ? 2u : 0u);
+  }
+}
+
+// GPUs of other compute capabilities have no gradient of wide heads.
+TEST_F(AttentionOnGpuTest, WideHeadsAreWholeIfAllGpusOfThePlanCan) {
+  Graph graph("g", {.precision = Precision::kBf16});
+  graph.Function("f", Mode::kEval, [&](Builder& b) {
+    const Tensor qkv = b.Input("qkv", F32, {2, 64, 3, 2, 136});
+    b.Output("y", Attention(qkv, {.causal = true}));
+  });
+  for (const auto& [architectures, count] :
+       {std::pair(std::vector<std::string>{"sm_90"}, 1u), {{"sm_80", "sm_90"}, 0u}}) {
+    CompileOptions options = ForGpu();
+    options.gpu_architectures = architectures;
+    CompileReport report;
+    const absl::StatusOr<Plan> plan = Compile(graph, options, &report);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    EXPECT_EQ(AttentionSteps(*plan, 0).size(), count);
+    if (count == 0) {
+      EXPECT_THAT(report.fusion,
+                  Contains(HasSubstr("its heads have a width of 136, and some GPUs of the plan "
+                                     "take at most 128")));
+    }
   }
 }
 

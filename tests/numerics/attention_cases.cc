@@ -8,6 +8,7 @@ struct Sizes {
   std::string flags, scale;
   double low_stats = 2;
   bool has_gradient = true;  // False if the case is too large for f64 and finite differences.
+  std::string bias = "";     // Empty: none.
 };
 
 // The element types that share a type of the stats and a tolerance.
@@ -23,10 +24,17 @@ const Group kGroups[] = {{"f64", "f64", "f64", OpClass::kComposite},
 void Add(std::vector<OpCase>& cases, const Sizes& s) {
   const std::string q = "tensor<" + s.q + "x$T>", k = "tensor<" + s.k + "x$T>", o = "tensor<" + s.o + "x$T>";
   const bool packed = s.k.empty();
-  const std::string inputs = packed ? "%a" : "%a, %b, %c", types = packed ? q : q + ", " + k + ", " + k;
+  std::string inputs = packed ? "%a" : "%a, %b, %c", types = packed ? q : q + ", " + k + ", " + k;
+  const std::string gradient_types = types;
   const std::string attributes = s.flags + " {scale = " + s.scale + " : f64} : (";
   std::vector<OperandCase> operands = {{q, -1.5, 1.5}};
   if (!packed) operands.insert(operands.end(), {{k, -1.5, 1.5}, {k, -1.5, 1.5}});
+  const size_t gradients = operands.size();
+  if (!s.bias.empty()) {
+    const std::string bias = "tensor<" + s.bias + "x$T>";
+    inputs += " bias %" + OperandName(gradients), types += ", " + bias;
+    operands.push_back({bias, -1.5, 1.5});
+  }
   const size_t n = operands.size();
   for (const Group& group : kGroups) {
     if (group.name == "f64" && !s.has_gradient) continue;
@@ -52,13 +60,13 @@ void Add(std::vector<OpCase>& cases, const Sizes& s) {
     std::vector<OperandCase> backward = operands;
     // Stats close to those of the forward pass, so that the probabilities sum to about 1.
     backward.insert(backward.end(), {{o, -0.5, 0.5}, {stats, s.low_stats, s.low_stats + 1}, {o, -1, 1}});
-    std::vector<std::string> results(n, k);
+    std::vector<std::string> results(gradients, k);
     results[0] = q;
     cases.push_back({"attention_grad_" + name, group.op_class,
                      "%r" + (packed ? std::string() : ":3") + " = sinter.attention_grad " + inputs +
                          " result %" + OperandName(n) + " stats %" + OperandName(n + 1) + " gradient %" +
                          OperandName(n + 2) + attributes + types + ", " + o + ", " + stats + ", " + o +
-                         ") -> " + (packed ? q : "(" + types + ")"),
+                         ") -> " + (packed ? q : "(" + gradient_types + ")"),
                      backward, results, group.dtypes, has_gradient});
   }
 }
@@ -72,15 +80,27 @@ std::vector<OpCase> AttentionCases() {
   Add(cases, {"cross", "1x3x2x8", "1x5x2x8", "1x3x2x8", "1x2x3", "", "-0.4"});
   Add(cases, {"packed", "1x4x3x1x8", "", "1x4x1x8", "1x1x4", "", "0.35"});
   Add(cases, {"packed_causal", "1x4x3x1x8", "", "1x4x1x8", "1x1x4", " causal", "0.5"});
-  // cuDNN does not support grouped heads or a single position.
+  // cuDNN takes widths that are multiples of 8, and two positions or more.
   Add(cases, {"grouped", "2x3x4x4", "2x3x2x4", "2x3x4x4", "2x4x3", "", "0.5"});
   Add(cases, {"grouped_causal", "1x5x6x3", "1x5x2x3", "1x5x6x3", "1x6x5", " causal", "0.5"});
   Add(cases, {"one", "3x1x2x8", "3x1x2x8", "3x1x2x8", "3x2x1", "", "0.35"});
   Add(cases, {"no_examples", "0x4x2x8", "0x4x2x8", "0x4x2x8", "0x2x4", "", "0.35"});
+  Add(cases, {"last", "1x3x2x8", "1x5x2x8", "1x3x2x8", "1x2x3", " causal", "0.35"});
+  Add(cases, {"window", "1x6x2x8", "1x6x2x8", "1x6x2x8", "1x2x6", " window 3", "0.35"});
+  Add(cases, {"last_window", "1x3x2x8", "1x5x2x8", "1x3x2x8", "1x2x3", " causal window 2", "0.35"});
+  Add(cases, {"bias", "2x3x2x8", "2x4x2x8", "2x3x2x8", "2x2x3", "", "0.35", 2, true, "2x2x3x4"});
+  Add(cases, {"bias_of_keys", "2x3x2x8", "2x4x2x8", "2x3x2x8", "2x2x3", "", "0.35", 2, true, "2x1x1x4"});
+  Add(cases, {"bias_of_heads", "1x3x4x8", "1x4x2x8", "1x3x4x8", "1x4x3", "", "0.35", 2, true, "1x4x1x4"});
+  Add(cases,
+      {"bias_grouped", "1x3x4x8", "1x4x2x8", "1x3x4x8", "1x4x3", " causal", "0.35", 2, true, "1x1x3x4"});
+  Add(cases, {"bias_whole_groups", "2x3x4x4", "2x3x1x4", "2x3x4x4", "2x4x3", "", "0.35", 2, true, "2x4x3x3"});
+  Add(cases, {"bias_packed", "2x4x3x2x8", "", "2x4x2x8", "2x2x4", " window 3", "0.35", 2, true, "1x2x4x4"});
   // Several tiles of a GPU kernel, and lengths that are no multiple of a tile.
   Add(cases, {"long", "2x65x2x32", "2x130x2x32", "2x65x2x32", "2x2x65", "", "0.17", 5, false});
   Add(cases, {"long_causal", "2x129x3x1x64", "", "2x129x1x64", "2x1x129", " causal", "0.125", 5, false});
   Add(cases, {"wide_causal", "1x77x3x2x128", "", "1x77x2x128", "1x2x77", " causal", "0.088", 5, false});
+  Add(cases, {"long_bias", "2x65x4x64", "2x130x2x64", "2x65x4x64", "2x4x65", " causal window 40", "0.125", 5,
+              false, "2x1x65x130"});
   return cases;
 }
 

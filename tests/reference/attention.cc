@@ -45,15 +45,40 @@ void ForEachQuery(const ir::AttentionShape& s, Function function) {
       for (int64_t position = 0; position < s.queries; ++position) function(Query{example, position, head});
 }
 
-// Returns the scores of the keys that the query sees, which are the first ones.
-std::vector<double> Scores(const Positions& p, const Query& q, double scale, bool causal) {
-  std::vector<double> scores;
-  for (int64_t key = 0; key < (causal ? q.position + 1 : p.s.keys); ++key) {
-    double sum = 0;
+// The masks of an op, and its bias, which may be null.
+struct Masks {
+  double scale;
+  bool causal;
+  int64_t window;
+  const Value* bias;
+
+  template <typename Op>
+  static Masks Of(Op op, const Call& call) {
+    return {call.Real("scale"), op.getCausal(), op.getWindow(),
+            op.getBias() ? &call.in[op.getInputs().size()] : nullptr};
+  }
+};
+
+// Returns the scores of a query: minus infinity for keys that it does not see.
+std::vector<double> Scores(const Positions& p, const Query& q, const Masks& masks) {
+  std::vector<double> scores(static_cast<size_t>(p.s.keys), -std::numeric_limits<double>::infinity());
+  for (int64_t key = 0; key < p.s.keys; ++key) {
+    const int64_t distance = p.s.keys - p.s.queries + q.position - key;
+    if (masks.causal && distance < 0) continue;
+    if (masks.window > 0 && std::abs(distance) >= masks.window) continue;
+    double score = 0;
     for (int64_t d = 0; d < p.s.width; ++d) {
-      sum += p.Get(0, q.example, q.position, q.head, d) * p.Get(1, q.example, key, p.KeyHead(q.head), d);
+      score += p.Get(0, q.example, q.position, q.head, d) * p.Get(1, q.example, key, p.KeyHead(q.head), d);
     }
-    scores.push_back(scale * sum);
+    score *= masks.scale;
+    if (masks.bias != nullptr) {
+      const std::vector<int64_t>& sizes = masks.bias->shape;
+      const int64_t at[] = {q.example, q.head, q.position, key};
+      int64_t offset = 0;
+      for (size_t i = 0; i < 4; ++i) offset = offset * sizes[i] + (sizes[i] == 1 ? 0 : at[i]);
+      score += masks.bias->reals[static_cast<size_t>(offset)];
+    }
+    scores[static_cast<size_t>(key)] = score;
   }
   return scores;
 }
@@ -61,21 +86,24 @@ std::vector<double> Scores(const Positions& p, const Query& q, double scale, boo
 std::vector<Value> Attention(const Call& call) {
   auto op = llvm::cast<ir::AttentionOp>(call.op);
   const Positions p = {ir::AttentionShape::Of(op.getInputs()), call.in};
+  const Masks masks = Masks::Of(op, call);
   std::vector<Value> results = {call.Result()};
   if (op.getStats()) results.push_back(call.Result(1));
   ForEachQuery(p.s, [&](const Query& q) {
-    const std::vector<double> scores = Scores(p, q, call.Real("scale"), op.getCausal());
+    const std::vector<double> scores = Scores(p, q, masks);
     double top = -std::numeric_limits<double>::infinity(), sum = 0;
     for (const double score : scores) top = std::max(top, score);
-    for (const double score : scores) sum += std::exp(score - top);
+    const bool sees_any = std::isfinite(top);
+    for (const double score : scores) sum += sees_any ? std::exp(score - top) : 0;
     double* const row = &results[0].reals[p.Row(q.example, q.position, q.head)];
-    for (size_t key = 0; key < scores.size(); ++key) {
+    for (size_t key = 0; key < scores.size() && sees_any; ++key) {
       const double probability = std::exp(scores[key] - top) / sum;
       for (int64_t d = 0; d < p.s.width; ++d) {
         row[d] += probability * p.Get(2, q.example, static_cast<int64_t>(key), p.KeyHead(q.head), d);
       }
     }
-    if (results.size() > 1) results[1].reals[p.Stats(q.example, q.position, q.head)] = top + std::log(sum);
+    if (results.size() == 1) return;
+    results[1].reals[p.Stats(q.example, q.position, q.head)] = sees_any ? top + std::log(sum) : top;
   });
   return results;
 }
@@ -83,27 +111,29 @@ std::vector<Value> Attention(const Call& call) {
 std::vector<Value> AttentionGrad(const Call& call) {
   auto op = llvm::cast<ir::AttentionGradOp>(call.op);
   const Positions p = {ir::AttentionShape::Of(op.getInputs()), call.in};
-  const size_t inputs = op.getInputs().size();
-  const Value &o = call.in[inputs], &stats = call.in[inputs + 1], &g = call.in[inputs + 2];
-  const double scale = call.Real("scale");
+  const Masks masks = Masks::Of(op, call);
+  const size_t inputs = op.getInputs().size(), given = inputs + (op.getBias() ? 1 : 0);
+  const Value &o = call.in[given], &stats = call.in[given + 1], &g = call.in[given + 2];
   std::vector<Value> results;
   for (unsigned i = 0; i < inputs; ++i) results.push_back(call.Result(i));
   const auto add = [&](int which, int64_t example, int64_t position, int64_t head, int64_t d, double term) {
     results[p.s.packed ? 0 : which].reals[p.At(which, example, position, head, d)] += term;
   };
   ForEachQuery(p.s, [&](const Query& q) {
-    const std::vector<double> scores = Scores(p, q, scale, op.getCausal());
+    const std::vector<double> scores = Scores(p, q, masks);
     const int64_t row = p.Row(q.example, q.position, q.head), key_head = p.KeyHead(q.head);
     double shift = 0;
     for (int64_t d = 0; d < p.s.width; ++d) shift += g.reals[row + d] * o.reals[row + d];
-    for (int64_t key = 0; key < static_cast<int64_t>(scores.size()); ++key) {
-      const double probability = std::exp(scores[key] - stats.reals[p.Stats(q.example, q.position, q.head)]);
+    for (int64_t key = 0; key < p.s.keys; ++key) {
+      const double score = scores[static_cast<size_t>(key)];
+      if (std::isinf(score)) continue;  // Not seen.
+      const double probability = std::exp(score - stats.reals[p.Stats(q.example, q.position, q.head)]);
       double back = 0;
       for (int64_t d = 0; d < p.s.width; ++d) {
         back += g.reals[row + d] * p.Get(2, q.example, key, key_head, d);
         add(2, q.example, key, key_head, d, probability * g.reals[row + d]);
       }
-      const double slope = scale * probability * (back - shift);
+      const double slope = masks.scale * probability * (back - shift);
       for (int64_t d = 0; d < p.s.width; ++d) {
         add(0, q.example, q.position, q.head, d, slope * p.Get(1, q.example, key, key_head, d));
         add(1, q.example, key, key_head, d, slope * p.Get(0, q.example, q.position, q.head, d));

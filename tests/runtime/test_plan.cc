@@ -22,7 +22,7 @@ fb::TensorTypeT MakeType(DType dtype, const std::vector<int64_t>& shape) {
 }
 
 TestPlan::TestPlan() {
-  table.version = Plan::LeastVersion(/*has_mesh=*/false);
+  table.version = Plan::LeastVersion({});
   table.producer = "test";
   table.name = "test plan";
   table.content_hash.resize(32);
@@ -40,7 +40,7 @@ void TestPlan::UseDevices(const std::vector<Device>& devices) {
 }
 
 void TestPlan::UseMesh(const std::vector<std::pair<std::string, uint32_t>>& axes) {
-  table.version = Plan::LeastVersion(/*has_mesh=*/true);
+  table.version = Plan::LeastVersion({.mesh = true});
   table.mesh = std::make_unique<fb::MeshT>();
   for (const auto& [name, size] : axes) {
     table.mesh->axes.push_back(std::make_unique<fb::MeshAxisT>());
@@ -166,7 +166,7 @@ absl::StatusOr<Session> TestPlan::MakeSession(const SessionOptions& options) con
 TestFunction::TestFunction(TestPlan& plan, std::vector<std::unique_ptr<fb::FunctionT>>& list,
                            const std::string& name)
     : plan_(plan) {
-  if (&list == &plan.table.fragments) plan.table.version = Plan::LeastVersion(false, /*has_fragments=*/true);
+  if (&list == &plan.table.fragments) plan.table.version = Plan::LeastVersion({.fragments = true});
   list.push_back(std::make_unique<fb::FunctionT>());
   table_ = list.back().get();
   table_->name = name;

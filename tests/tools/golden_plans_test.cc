@@ -165,23 +165,23 @@ TEST_F(GoldenPlansTest, AllLoadAndGiveTheSameResults) {
 
 // A new version of the format brings plans of its own, once the compiler writes it.
 TEST_F(GoldenPlansTest, EachVersionThatTheCompilerWritesHasPlansForCpusAndGpus) {
-  EXPECT_EQ(Plan::LeastVersion(/*has_mesh=*/true, /*has_fragments=*/true, /*has_guards=*/true),
-            Plan::kVersion);
-  struct Content {
-    bool has_mesh, has_fragments, has_guards;
-  };
-  for (const auto& [has_mesh, has_fragments, has_guards] :
-       {Content{false, false, false}, Content{true, false, false}, Content{false, true, false},
-        Content{false, true, true}}) {
-    const uint32_t version = Plan::LeastVersion(has_mesh, has_fragments, has_guards);
+  const Plan::Content contents[] = {{},
+                                    {.mesh = true},
+                                    {.fragments = true},
+                                    {.fragments = true, .guards = true},
+                                    {.masked_attention = true}};
+  EXPECT_EQ(Plan::LeastVersion(std::end(contents)[-1]), Plan::kVersion);
+  for (const Plan::Content& content : contents) {
+    const uint32_t version = Plan::LeastVersion(content);
     SCOPED_TRACE(version);
     int for_cpu = 0, for_gpu = 0;
     for (const fs::path& file : PlansOfVersion(version)) {
       ASSERT_OK_AND_ASSIGN(Plan plan, Plan::Load(file));
-      EXPECT_EQ(plan.Mesh().empty(), !has_mesh) << file;
+      EXPECT_EQ(plan.Mesh().empty(), !content.mesh) << file;
       ++(IsForGpus(plan) ? for_gpu : for_cpu);
     }
-    EXPECT_GT(for_cpu, 0);
+    // Attention is a step of GPUs.
+    EXPECT_EQ(for_cpu > 0, !content.masked_attention);
     EXPECT_GT(for_gpu, 0);
   }
 }

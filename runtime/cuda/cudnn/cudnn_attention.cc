@@ -52,17 +52,43 @@ class AttentionGraph {
     g_.Matmul(q, keys_transposed, matmuls);
     return Pointwise(CUDNN_POINTWISE_MUL, matmuls, scale);
   }
+  // Returns the sum of the scores and the bias, if there is one.
+  Tensor Biased(Tensor scores) {
+    if (!a_.has_bias) return scores;
+    return Pointwise(CUDNN_POINTWISE_ADD, scores,
+                     g_.InMemory(kScoreBias, CudnnType(a_.bias_dtype), a_.Bias()));
+  }
   // Sets scores to minus infinity where a query does not attend to a key.
   Tensor Masked(Tensor scores) {
-    if (!a_.causal) return scores;
-    const Tensor row = g_.Virtual(CUDNN_DATA_INT32, square_), column = g_.Virtual(CUDNN_DATA_INT32, square_);
+    if (a_.causal || a_.window != 0) scores = WithoutLaterKeys(scores);
+    return a_.window == 0 ? scores : WithoutEarlierKeys(scores);
+  }
+  Tensor WithoutLaterKeys(Tensor scores);
+  Tensor WithoutEarlierKeys(Tensor scores);
+  // Returns the coordinate of each score along an axis.
+  Tensor Index(Tensor scores, int64_t axis) {
+    const Tensor result = g_.Virtual(CUDNN_DATA_INT32, square_);
+    g_.Index(scores, axis, result);
+    return result;
+  }
+  Tensor Offset(cudnnPointwiseMode_t mode, Tensor index, int64_t number) {
+    const Tensor result = g_.Virtual(CUDNN_DATA_INT32, square_);
+    g_.PointwiseOf(mode, CUDNN_DATA_INT32, {index, g_.Number(number, CUDNN_DATA_INT32)}, result);
+    return result;
+  }
+  Tensor Select(Tensor scores, cudnnPointwiseMode_t mode, Tensor x, Tensor y) {
     const Tensor sees = g_.Virtual(CUDNN_DATA_BOOLEAN, square_), masked = g_.Number(kMasked);
     const Tensor result = Square();
-    g_.Index(scores, 2, row);
-    g_.Index(scores, 3, column);
-    g_.Compare(CUDNN_POINTWISE_CMP_GE, row, column, sees);
+    g_.Compare(mode, x, y, sees);
     g_.Pointwise(CUDNN_POINTWISE_BINARY_SELECT, {scores, masked, sees}, result);
     return result;
+  }
+  // Writes one product of matrices for each head of q as the gradient of k or v: heads that share one add up.
+  void SumOfHeads(Tensor x, Tensor y, Tensor result) {
+    if (a_.heads == a_.key_heads) return g_.Matmul(x, y, result);
+    const Tensor each = g_.Virtual(type_, a_.KeysOfEachHead());
+    g_.Matmul(x, y, each);
+    g_.Reduce(CUDNN_REDUCE_TENSOR_ADD, each, result);
   }
   // Transposes a [queries, keys] matrix and rounds it to the operands' type, so that a matmul can sum over
   // its rows.
@@ -80,11 +106,28 @@ class AttentionGraph {
   std::array<int64_t, 4> square_;
 };
 
+Tensor AttentionGraph::WithoutLaterKeys(Tensor scores) {
+  Tensor row = Index(scores, 2);
+  const Tensor column = Index(scores, 3);
+  if (a_.queries != a_.keys) {
+    row = Offset(CUDNN_POINTWISE_ADD, row, kKeyCount);
+    row = Offset(CUDNN_POINTWISE_SUB, row, kQueryCount);
+  }
+  if (!a_.causal) row = Offset(CUDNN_POINTWISE_ADD, row, kRightBound);
+  return Select(scores, CUDNN_POINTWISE_CMP_GE, row, column);
+}
+
+Tensor AttentionGraph::WithoutEarlierKeys(Tensor scores) {
+  const Tensor row = Index(scores, 2), column = Index(scores, 3), shifted = Square();
+  g_.Pointwise(CUDNN_POINTWISE_ADD, {column, g_.Number(kLeftBound)}, shifted);
+  return Select(scores, CUDNN_POINTWISE_CMP_GT, shifted, row);
+}
+
 absl::StatusOr<CudnnDescriptor> AttentionGraph::Forward() {
   const Tensor q = g_.InMemory(kQueries, type_, a_.Queries());
   const Tensor k = g_.InMemory(kKeys, type_, Transposed(a_.Keys()));
   const Tensor v = g_.InMemory(kValues, type_, a_.Keys());
-  const Tensor s = Masked(Scores(q, k, g_.Number(kScale)));
+  const Tensor s = Masked(Biased(Scores(q, k, g_.Number(kScale))));
   const Tensor top = Rows(), sum = Rows();
   g_.Reduce(CUDNN_REDUCE_TENSOR_MAX, s, top);
   const Tensor e = Exp(Pointwise(CUDNN_POINTWISE_SUB, s, top));
@@ -122,13 +165,13 @@ absl::StatusOr<CudnnDescriptor> AttentionGraph::Backward() {
   const Tensor stats = g_.InMemory(kStats, CUDNN_DATA_FLOAT, a_.Stats());
   const Tensor scale = g_.Number(kScale);
   const Tensor row_sums = RowSums(g, o);
-  const Tensor p = Exp(Masked(Pointwise(CUDNN_POINTWISE_SUB, Scores(q, k, scale), stats)));
-  g_.Matmul(TransposedNarrow(p), g, g_.InMemory(kValueGradient, type_, a_.Keys()));
+  const Tensor p = Exp(Masked(Pointwise(CUDNN_POINTWISE_SUB, Biased(Scores(q, k, scale)), stats)));
+  SumOfHeads(TransposedNarrow(p), g, g_.InMemory(kValueGradient, type_, a_.Keys()));
   const Tensor dp = Square();
   g_.Matmul(g, v, dp);
   const Tensor unscaled = Pointwise(CUDNN_POINTWISE_MUL, Pointwise(CUDNN_POINTWISE_SUB, dp, row_sums), p);
   const Tensor ds = Pointwise(CUDNN_POINTWISE_MUL, unscaled, scale);
-  g_.Matmul(TransposedNarrow(ds), q, g_.InMemory(kKeyGradient, type_, a_.Keys()));
+  SumOfHeads(TransposedNarrow(ds), q, g_.InMemory(kKeyGradient, type_, a_.Keys()));
   const Tensor keys = g_.Virtual(type_, a_.Keys());
   g_.Reshape(k, keys);
   const Tensor dq = g_.InMemory(kQueryGradient, type_, a_.Queries());
@@ -144,10 +187,19 @@ absl::StatusOr<CudnnDescriptor> AttentionGraph::Backward() {
 
 }  // namespace
 
-CudnnTensor CudnnAttention::Positions(int64_t positions, bool is_packed) const {
-  const int64_t all_heads = heads_in_memory == 0 ? heads : heads_in_memory;
+CudnnTensor CudnnAttention::Positions(int64_t positions, int64_t of_heads, int64_t in_memory,
+                                      bool is_packed) const {
+  const int64_t all_heads = in_memory == 0 ? of_heads : in_memory;
   const int64_t position = (is_packed ? 3 : 1) * all_heads * width;
-  return {{batch, heads, positions, width}, {positions * position, width, position, 1}};
+  return {{batch, of_heads, positions, width}, {positions * position, width, position, 1}};
+}
+
+// A bias that all queries share is as many equal rows: cuDNN 9.19 computes wrong gradients with one row.
+CudnnTensor CudnnAttention::Bias() const {
+  const int64_t all_heads = bias_heads_in_memory == 0 ? bias_heads : bias_heads_in_memory;
+  const int64_t matrix = bias_queries * keys;
+  return {{bias_batch, bias_heads, queries, keys},
+          {all_heads * matrix, matrix, bias_queries == 1 ? 0 : keys, 1}};
 }
 
 size_t CudnnAttention::ScoresBytes() const {
@@ -157,9 +209,10 @@ size_t CudnnAttention::ScoresBytes() const {
 
 std::string CudnnAttention::ToString() const {
   return absl::StrCat(backward ? "backward " : "forward ", std::string(DTypeName(static_cast<DType>(dtype))),
-                      causal ? " causal" : "", packed ? " packed" : "", has_stats ? " stats" : "",
-                      in_order ? " [" : " in any order [", absl::StrJoin(Queries().sizes, ","), "] by ", keys,
-                      " keys");
+                      causal ? " causal" : "", window != 0 ? absl::StrCat(" window ", window) : "",
+                      has_bias ? absl::StrCat(" bias [", absl::StrJoin(Bias().sizes, ","), "]") : "",
+                      packed ? " packed" : "", has_stats ? " stats" : "", in_order ? " [" : " in any order [",
+                      absl::StrJoin(Queries().sizes, ","), "] by ", keys, " keys of ", key_heads, " heads");
 }
 
 absl::StatusOr<std::unique_ptr<CudnnPlan>> MakeAttentionPlan(const CudnnHandle& cudnn,

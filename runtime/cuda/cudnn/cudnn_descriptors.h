@@ -112,7 +112,7 @@ class CudnnPlan {
     void* data;
     friend bool operator==(const Operand&, const Operand&) = default;
   };
-  static constexpr size_t kMaxOperands = 14;
+  static constexpr size_t kMaxOperands = 20;
 
   // Returns the plan of the first engine, in cuDNN's order, that the rules allow. `graph`: a finalized
   // CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR. Unimplemented if no engine is allowed; the message gives the

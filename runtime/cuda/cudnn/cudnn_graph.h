@@ -10,7 +10,7 @@
 //   SINTER_ASSIGN_OR_RETURN(const CudnnDescriptor described, graph.Finish());
 //   SINTER_ASSIGN_OR_RETURN(auto plan, CudnnPlan::Create(cudnn, described, rules));
 //
-// All operations compute in f32. Finish returns the first error of all calls. The graph must live until its
+// Operations compute in f32 but where they say so. Finish returns the first error of all calls. The graph must live until its
 // plan exists, because cuDNN does not document that it copies descriptors.
 #ifndef SINTER_RUNTIME_CUDA_CUDNN_CUDNN_GRAPH_H_
 #define SINTER_RUNTIME_CUDA_CUDNN_CUDNN_GRAPH_H_
@@ -36,8 +36,10 @@ class CudnnGraph {
   Tensor InMemory(int64_t id, cudnnDataType_t type, const CudnnTensor& shape) {
     return Add(id, type, shape, Kind::kMemory);
   }
-  // Adds one f32 in host memory, read when the plan is executed.
-  Tensor Number(int64_t id) { return Add(id, CUDNN_DATA_FLOAT, {{1, 1, 1, 1}, {1, 1, 1, 1}}, Kind::kNumber); }
+  // Adds one number in host memory, read when the plan is executed.
+  Tensor Number(int64_t id, cudnnDataType_t type = CUDNN_DATA_FLOAT) {
+    return Add(id, type, {{1, 1, 1, 1}, {1, 1, 1, 1}}, Kind::kNumber);
+  }
   // Adds a tensor between two operations. Its values are rounded to `type`.
   Tensor Virtual(cudnnDataType_t type, const CudnnTensor& shape) {
     return Add(next_virtual_++, type, shape, Kind::kVirtual);
@@ -52,6 +54,11 @@ class CudnnGraph {
   // and the condition. Dimensions of size 1 are broadcast.
   void Pointwise(cudnnPointwiseMode_t mode, std::initializer_list<Tensor> operands, Tensor result) {
     AddPointwise(mode, CUDNN_DATA_FLOAT, std::nullopt, operands, result);
+  }
+  // PointwiseOf computes in `type`.
+  void PointwiseOf(cudnnPointwiseMode_t mode, cudnnDataType_t type, std::initializer_list<Tensor> operands,
+                   Tensor result) {
+    AddPointwise(mode, type, std::nullopt, operands, result);
   }
   // Index writes the coordinate along `axis` as i32. Compare writes bool.
   void Index(Tensor like, int64_t axis, Tensor result) {

@@ -50,7 +50,11 @@ class CudaAttentionStep : public Step {
         stream_(context.stream()),
         whole_(whole),
         element_bytes_(SizeOf(static_cast<DType>(whole.dtype))),
-        scale_(static_cast<float>(scale)) {}
+        scale_(static_cast<float>(scale)),
+        key_count_(static_cast<int32_t>(whole.keys)),
+        query_count_(static_cast<int32_t>(whole.queries)),
+        right_bound_(static_cast<int32_t>(whole.window - 1)),
+        left_bound_(static_cast<float>(whole.window - whole.keys + whole.queries)) {}
 
   absl::Status MakePlan(CudnnPlans& plans, const CudnnHandle& cudnn) {
     part_ = {whole_.batch, whole_.heads};
@@ -89,13 +93,20 @@ class CudaAttentionStep : public Step {
     if (needed <= kMaxScoresBytes) return part_;
     const size_t heads = static_cast<size_t>(part_.examples * part_.heads);
     const auto fits = static_cast<int64_t>(kMaxScoresBytes / ((needed + heads - 1) / heads));
-    if (fits < whole_.heads) return {1, LargestDivisor(whole_.heads, fits)};
+    // Heads that share a head of k stay together.
+    const int64_t group = whole_.heads / whole_.key_heads;
+    if (fits < whole_.heads) return {1, LargestDivisor(whole_.key_heads, fits / group) * group};
     return {LargestDivisor(whole_.batch, fits / whole_.heads), whole_.heads};
   }
 
   absl::Status MakePlanOfPart(CudnnPlans& plans, const CudnnHandle& cudnn) {
     CudnnAttention part = whole_;
     part.batch = part_.examples, part.heads = part_.heads, part.heads_in_memory = whole_.heads;
+    part.key_heads = part_.heads / (whole_.heads / whole_.key_heads);
+    part.key_heads_in_memory = whole_.key_heads;
+    part.bias_batch = std::min(whole_.bias_batch, part.batch);
+    part.bias_heads = std::min(whole_.bias_heads, part.heads);
+    part.bias_heads_in_memory = whole_.bias_heads;
     SINTER_ASSIGN_OR_RETURN(plan_, plans.Attention(cudnn, part));
     return absl::OkStatus();
   }
@@ -114,8 +125,8 @@ class CudaAttentionStep : public Step {
   }
 
   absl::Status CheckAlignment(const StepArgs& args) const {
-    const int given = whole_.packed ? 1 : 3;
-    const int operands = whole_.backward ? 2 * given + 3 : given + (whole_.has_stats ? 2 : 1);
+    const int given = whole_.packed ? 1 : 3, bias = whole_.has_bias ? 1 : 0;
+    const int operands = bias + (whole_.backward ? 2 * given + 3 : given + (whole_.has_stats ? 2 : 1));
     uintptr_t bits = 0;
     for (int i = 0; i < operands; ++i) bits |= reinterpret_cast<uintptr_t>(args.buffers[i]);
     if (bits % kCudnnAlignment == 0) return absl::OkStatus();
@@ -135,45 +146,70 @@ class CudaAttentionStep : public Step {
     for (size_t i = 0; i < 3; ++i) {
       auto* const start = static_cast<std::byte*>(buffers[whole_.packed ? 0 : i]);
       const auto before = static_cast<int64_t>(i) * whole_.heads * whole_.width * element_bytes_;
-      found[i] = At(start + (whole_.packed ? before : 0), i == 0 ? whole_.Queries() : whole_.Keys(), example,
-                    head, element_bytes_);
+      const bool of_keys = i != 0;
+      found[i] = At(start + (whole_.packed ? before : 0), of_keys ? whole_.Keys() : whole_.Queries(), example,
+                    of_keys ? head * whole_.key_heads / whole_.heads : head, element_bytes_);
     }
     return found;
   }
 
+  // The operands of one part, gathered for the plan.
+  struct Operands {
+    std::array<Operand, CudnnPlan::kMaxOperands> all = {};
+    size_t count = 0;
+    void Add(std::initializer_list<Operand> more) {
+      for (const Operand& operand : more) all[count++] = operand;
+    }
+    std::span<const Operand> span() const { return std::span<const Operand>(all).first(count); }
+  };
+
+  // Adds the bias of the part and the numbers of the masks.
+  void AddMasks(const StepArgs& args, int64_t example, int64_t head, Operands& operands) {
+    if (whole_.has_bias) {
+      const int64_t bytes = SizeOf(static_cast<DType>(whole_.bias_dtype));
+      operands.Add(
+          {{kScoreBias, At(args.buffers[whole_.packed ? 1 : 3], whole_.Bias(),
+                           whole_.bias_batch == 1 ? 0 : example, whole_.bias_heads == 1 ? 0 : head, bytes)}});
+    }
+    if (!whole_.causal && whole_.window == 0) return;
+    operands.Add({{kMasked, &masked_}});
+    if (whole_.queries != whole_.keys) {
+      operands.Add({{kKeyCount, &key_count_}, {kQueryCount, &query_count_}});
+    }
+    if (!whole_.causal) operands.Add({{kRightBound, &right_bound_}});
+    if (whole_.window != 0) operands.Add({{kLeftBound, &left_bound_}});
+  }
+
   absl::Status RunPart(const StepArgs& args, int64_t example, int64_t head) {
     void* const* const b = args.buffers;
-    const size_t given = whole_.packed ? 1 : 3;
+    const size_t given = (whole_.packed ? 1 : 3) + (whole_.has_bias ? 1 : 0);
     const auto like_o = [&](void* data) { return At(data, whole_.Output(), example, head, element_bytes_); };
     const auto stats = [&](void* data) { return At(data, whole_.Stats(), example, head, sizeof(float)); };
     const auto [q, k, v] = QueriesKeysValues(b, example, head);
-    std::array<Operand, CudnnPlan::kMaxOperands> operands = {};
-    size_t count = 0;
-    for (const Operand& operand :
-         {Operand{kQueries, q}, Operand{kKeys, k}, Operand{kValues, v}, Operand{kScale, &scale_}}) {
-      operands[count++] = operand;
-    }
-    if (whole_.causal) operands[count++] = {kMasked, &masked_};
+    Operands operands;
+    operands.Add({{kQueries, q}, {kKeys, k}, {kValues, v}, {kScale, &scale_}});
+    AddMasks(args, example, head, operands);
     if (!whole_.backward) {
-      operands[count++] = {kOutput, like_o(b[given])};
-      if (whole_.has_stats) operands[count++] = {kStats, stats(b[given + 1])};
-      return plan_->Execute(std::span<const Operand>(operands).first(count), args.library_workspace);
+      operands.Add({{kOutput, like_o(b[given])}});
+      if (whole_.has_stats) operands.Add({{kStats, stats(b[given + 1])}});
+      return plan_->Execute(operands.span(), args.library_workspace);
     }
     auto* const query_sums = static_cast<std::byte*>(args.library_workspace) + RowSumsBytes();
     if (!whole_.in_order) {
-      operands[count++] = {kQuerySums, query_sums};
+      operands.Add({{kQuerySums, query_sums}});
       SINTER_RETURN_IF_ERROR(
           CudaStatus(cudaMemsetAsync(query_sums, 0, QuerySumsBytes(), stream_), "fill memory"));
     }
     const auto [dq, dk, dv] = QueriesKeysValues(b + given + 3, example, head);
-    for (const Operand& operand :
-         {Operand{kOne, &one_}, Operand{kOutput, like_o(b[given])}, Operand{kStats, stats(b[given + 1])},
-          Operand{kOutputGradient, like_o(b[given + 2])}, Operand{kQueryGradient, dq},
-          Operand{kKeyGradient, dk}, Operand{kValueGradient, dv},
-          Operand{kRowSums, args.library_workspace}}) {
-      operands[count++] = operand;
-    }
-    return plan_->Execute(std::span<const Operand>(operands).first(count), query_sums + QuerySumsBytes());
+    operands.Add({{kOne, &one_},
+                  {kOutput, like_o(b[given])},
+                  {kStats, stats(b[given + 1])},
+                  {kOutputGradient, like_o(b[given + 2])},
+                  {kQueryGradient, dq},
+                  {kKeyGradient, dk},
+                  {kValueGradient, dv},
+                  {kRowSums, args.library_workspace}});
+    return plan_->Execute(operands.span(), query_sums + QuerySumsBytes());
   }
 
   int device_;
@@ -184,6 +220,8 @@ class CudaAttentionStep : public Step {
   std::unique_ptr<CudnnPlan> plan_;
   // Members, because cuDNN reads scalars through pointers at execution.
   float scale_, one_ = 1, masked_ = -std::numeric_limits<float>::infinity();
+  int32_t key_count_, query_count_, right_bound_;
+  float left_bound_;
 };
 
 std::string VersionText(size_t version) {
@@ -191,13 +229,12 @@ std::string VersionText(size_t version) {
 }
 
 absl::Status CheckTable(const fb::AttentionStep& table, const CudnnAttention& attention) {
-  if (CudnnAttentionSupported(table.dtype(), table.width(), table.heads() == table.key_heads(),
-                              std::min(table.queries(), table.keys()), table.scale())) {
+  if (CudnnAttentionSupported(table.dtype(), table.width(), std::min(table.queries(), table.keys()),
+                              table.scale())) {
     return absl::OkStatus();
   }
   return absl::UnimplementedError(
-      absl::StrCat("attention ", attention.ToString(), " with ", table.key_heads(), " heads of k and scale ",
-                   table.scale(),
+      absl::StrCat("attention ", attention.ToString(), " and scale ", table.scale(),
                    " is not done by cuDNN: decompose it (CudnnAttentionSupported in "
                    "runtime/plan/gpu_limits.h)"));
 }
@@ -208,12 +245,19 @@ CudnnAttention AttentionOf(const CudaContext& context, const fb::AttentionStep& 
           .packed = table.packed(),
           .causal = table.causal(),
           .has_stats = table.has_stats(),
+          .has_bias = table.has_bias(),
           .in_order = context.switches().attention_in_order,
           .batch = table.batch(),
           .heads = table.heads(),
+          .key_heads = table.key_heads(),
           .queries = table.queries(),
           .keys = table.keys(),
-          .width = table.width()};
+          .width = table.width(),
+          .window = table.window(),
+          .bias_dtype = table.bias_dtype(),
+          .bias_batch = table.bias_batch(),
+          .bias_heads = table.bias_heads(),
+          .bias_queries = table.bias_queries()};
 }
 
 absl::StatusOr<std::unique_ptr<Step>> MakeStep(const CudaContext& context, const CudnnHandle& cudnn,

@@ -57,7 +57,7 @@ absl::Status CheckAlignment(const StepToVerify& o, const fb::LoopStep& s, const 
 // The byte that ends the loop is an operand's, and the same one in all trips.
 absl::Status CheckGuard(const StepToVerify& o, const fb::LoopStep& s) {
   if (s.guard() < 0) return absl::OkStatus();
-  if (o.plan.version() < Plan::LeastVersion(false, /*has_fragments=*/true, /*has_guards=*/true)) {
+  if (o.plan.version() < Plan::LeastVersion({.fragments = true, .guards = true})) {
     return BadPlan("plans of version ", o.plan.version(), " have no guards");
   }
   const size_t inputs = o.inputs.size(), count = inputs + o.outputs.size();

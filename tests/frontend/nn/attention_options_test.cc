@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 
 using AttentionOptionsTest = DeviceTest;
 
-constexpr int64_t kBatch = 2, kQueries = 3, kKeys = 5, kHeads = 4, kKeyHeads = 2, kWidth = 6;
+constexpr int64_t kBatch = 2, kQueries = 3, kKeys = 5, kHeads = 4, kKeyHeads = 2, kWidth = 8;
 
 std::vector<float> Numbers(int64_t count, int step) {
   std::vector<float> numbers;
@@ -138,6 +138,89 @@ TEST_F(AttentionOptionsTest, FollowTheFormula) {
   }
 }
 
+// On a GPU this is the attention of cuDNN, and elsewhere ops.
+TEST_F(AttentionOptionsTest, FollowTheFormulaInBf16) {
+  // Numbers that bf16 holds.
+  const auto rounded = [](int64_t count, int step) {
+    std::vector<float> numbers = Numbers(count, step);
+    for (float& x : numbers) x = std::round(x * 128) / 128;
+    return numbers;
+  };
+  const std::vector<float> q = rounded(kBatch * kQueries * kHeads * kWidth, 7);
+  const std::vector<float> k = rounded(kBatch * kKeys * kKeyHeads * kWidth, 5);
+  const std::vector<float> v = rounded(kBatch * kKeys * kKeyHeads * kWidth, 3);
+  for (const OptionCase& c : OptionCases()) {
+    SCOPED_TRACE(c.name);
+    Graph graph("g");
+    graph.Function("f", Mode::kTrain, [&](Builder& b) {
+      const Tensor in = b.Input("q", F32, {kBatch, kQueries, kHeads, kWidth});
+      const Tensor keys = b.Input("k", F32, {kBatch, kKeys, kKeyHeads, kWidth});
+      const Tensor values = b.Input("v", F32, {kBatch, kKeys, kKeyHeads, kWidth});
+      const Tensor narrow =
+          Cast(Attention(Cast(in, BF16), Cast(keys, BF16), Cast(values, BF16), c.options(b)), F32);
+      const Tensor wide = Attention(in, keys, values, c.options(b));
+      b.Output("y", narrow);
+      const auto slopes = [&](const Tensor& y) { return Gradients(Sum(Square(y)), {in, keys, values}); };
+      const std::vector<Tensor> of_narrow = slopes(narrow), of_wide = slopes(wide);
+      for (size_t i = 0; i < 3; ++i) {
+        b.Output("off" + std::to_string(i), Max(Abs(of_narrow[i] - of_wide[i])));
+      }
+    });
+    Session session = MustStart(graph, {.device = TestDevice()});
+    const HostTensor queries = *HostTensor::FromVector<float>({kBatch, kQueries, kHeads, kWidth}, q);
+    const HostTensor keys = *HostTensor::FromVector<float>({kBatch, kKeys, kKeyHeads, kWidth}, k);
+    const HostTensor values = *HostTensor::FromVector<float>({kBatch, kKeys, kKeyHeads, kWidth}, v);
+    const auto outputs = session.Run("f", {{"q", queries}, {"k", keys}, {"v", values}});
+    ASSERT_TRUE(outputs.ok()) << outputs.status();
+    const std::vector<float> y = ToFloats((*outputs)["y"]);
+    const std::vector<double> want = AttentionOf(q, k, v, c.scale, c.seen);
+    for (size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(y[i], want[i], 1.5e-2) << i;
+    for (const char* off : {"off0", "off1", "off2"}) EXPECT_LT(ToFloats((*outputs)[off])[0], 3e-2) << off;
+  }
+}
+
+// A bias that examples and queries share, and one of its own for each score.
+TEST_F(AttentionOptionsTest, ABiasHasAGradient) {
+  const std::vector<float> q = Numbers(kBatch * kQueries * kHeads * kWidth, 7);
+  const std::vector<float> k = Numbers(kBatch * kKeys * kKeyHeads * kWidth, 5);
+  for (const Shape& shape : {Shape{kHeads, 1, kKeys}, Shape{kBatch, kHeads, kQueries, kKeys}}) {
+    Graph graph("g");
+    graph.Function("f", Mode::kTrain, [&](Builder& b) {
+      const Tensor bias = b.Input("bias", F32, shape);
+      const Tensor keys = b.Input("k", F32, {kBatch, kKeys, kKeyHeads, kWidth});
+      const Tensor y = Attention(b.Input("q", F32, {kBatch, kQueries, kHeads, kWidth}), keys, keys,
+                                 {.causal = true, .bias = bias});
+      b.Output("gradient", Gradients(Sum(Square(y)), {bias})[0]);
+    });
+    Session session = MustStart(graph, {.device = TestDevice()});
+    int64_t count = 1;
+    for (const int64_t size : shape) count *= size;
+    const std::vector<float> bias = Numbers(count, 2);
+    const auto outputs =
+        session.Run("f", {{"bias", *HostTensor::FromVector<float>(shape, bias)},
+                          {"q", *HostTensor::FromVector<float>({kBatch, kQueries, kHeads, kWidth}, q)},
+                          {"k", *HostTensor::FromVector<float>({kBatch, kKeys, kKeyHeads, kWidth}, k)}});
+    ASSERT_TRUE(outputs.ok()) << outputs.status();
+    const std::vector<float> slopes = ToFloats((*outputs)["gradient"]);
+    const auto loss = [&](size_t element, double step) {
+      const auto at = [&](int64_t b, int64_t h, int64_t t, int64_t s) {
+        const int64_t row = shape.size() == 3 ? h : (b * kHeads + h) * kQueries + t;
+        const auto i = static_cast<size_t>(row * kKeys + s);
+        return bias[i] + (i == element ? step : 0);
+      };
+      const Seen seen = {.sees = [](int64_t, int64_t, int64_t t, int64_t s) { return s <= t + 2; },
+                         .bias = at};
+      double sum = 0;
+      for (const double x : AttentionOf(q, k, k, 1 / std::sqrt(static_cast<double>(kWidth)), seen))
+        sum += x * x;
+      return sum;
+    };
+    for (size_t i = 0; i < slopes.size(); i += 3) {
+      EXPECT_NEAR(slopes[i], (loss(i, 0.01) - loss(i, -0.01)) / 0.02, 1e-3) << i;
+    }
+  }
+}
+
 TEST_F(AttentionOptionsTest, AMaskOfEverythingChangesNothing) {
   Graph graph("g");
   graph.Function("f", Mode::kTrain, [&](Builder& b) {
@@ -230,6 +313,11 @@ INSTANTIATE_TEST_SUITE_P(
            },
            {"is causal with 4 positions of q and 3 of k, of which q's must be the last"}),
         In("Window", [](Builder& b) { Attend(b, {.window = -1}); }, {"has a window of -1"}),
+        In("WindowOfMoreQueries",
+           [](Builder& b) {
+             Attention(X(b, {2, 4, 2, 4}), X(b, {2, 3, 2, 4}), X(b, {2, 3, 2, 4}), {.window = 2});
+           },
+           {"has a window with 4 positions of q and 3 of k, of which q's must be the last"}),
         In("MaskType", [](Builder& b) { Attend(b, {.mask = X(b, {4})}); }, {"needs a mask of i1"}),
         In("MaskShape", [](Builder& b) { Attend(b, {.mask = X(b, {5}, I1)}); }, {"broadcast"}),
         In("MaskRank", [](Builder& b) { Attend(b, {.mask = X(b, {2, 1, 1, 1, 1}, I1)}); },

@@ -56,9 +56,41 @@ func.func @no_keys(%q: tensor<2x5x4x8xf32>, %k: tensor<2x0x4x8xf32>) {
 
 // -----
 
-func.func @causal(%q: tensor<2x5x4x8xf32>, %k: tensor<2x6x4x8xf32>) {
-  // expected-error@+1 {{is causal with 5 positions of q and 6 of k; expected as many of both}}
-  %0 = sinter.attention %q, %k, %k causal {scale = 1.0 : f64} : (tensor<2x5x4x8xf32>, tensor<2x6x4x8xf32>, tensor<2x6x4x8xf32>) -> tensor<2x5x4x8xf32>
+func.func @causal(%q: tensor<2x5x4x8xf32>, %k: tensor<2x4x4x8xf32>) {
+  // expected-error@+1 {{is causal with 5 positions of q and 4 of k; expected at least as many of k, because q's are the last}}
+  %0 = sinter.attention %q, %k, %k causal {scale = 1.0 : f64} : (tensor<2x5x4x8xf32>, tensor<2x4x4x8xf32>, tensor<2x4x4x8xf32>) -> tensor<2x5x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @window(%q: tensor<2x5x4x8xf32>, %k: tensor<2x4x4x8xf32>) {
+  // expected-error@+1 {{has a window with 5 positions of q and 4 of k; expected at least as many of k, because q's are the last}}
+  %0 = sinter.attention %q, %k, %k window 2 {scale = 1.0 : f64} : (tensor<2x5x4x8xf32>, tensor<2x4x4x8xf32>, tensor<2x4x4x8xf32>) -> tensor<2x5x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @negative_window(%q: tensor<2x5x3x4x8xf32>) {
+  // expected-error@+1 {{has a window of -1; expected 0 for none, or more}}
+  %0 = sinter.attention %q window -1 {scale = 1.0 : f64} : (tensor<2x5x3x4x8xf32>) -> tensor<2x5x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @bias_shape(%q: tensor<2x5x3x4x8xf32>, %b: tensor<2x2x5x5xf32>) {
+  // expected-error@+1 {{has a bias of type 'tensor<2x2x5x5xf32>'; expected [1 or 2, 1 or 4, 1 or 5, 5]}}
+  %0 = sinter.attention %q bias %b {scale = 1.0 : f64} : (tensor<2x5x3x4x8xf32>, tensor<2x2x5x5xf32>) -> tensor<2x5x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @bias_type(%q: tensor<2x5x3x4x8xbf16>, %b: tensor<2x4x5x5xf16>) {
+  // expected-error@+1 {{has a bias of 'f16'; expected f32 or 'bf16'}}
+  %0 = sinter.attention %q bias %b {scale = 1.0 : f64} : (tensor<2x5x3x4x8xbf16>, tensor<2x4x5x5xf16>) -> tensor<2x5x4x8xbf16>
   return
 }
 

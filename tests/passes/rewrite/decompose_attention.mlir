@@ -1,6 +1,7 @@
 // RUN: sinter-opt %s --split-input-file --sinter-decompose --sinter-drop-unread-stats --canonicalize --cse --mlir-print-local-scope | FileCheck %s
 // RUN: sinter-opt %s --split-input-file '--sinter-decompose=device=gpu:0' --sinter-drop-unread-stats --canonicalize --cse --mlir-print-local-scope | FileCheck %s --check-prefix=GPU
 // RUN: sinter-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(sinter-decompose{device=gpu:0 report=true}))' -o /dev/null 2>&1 | FileCheck %s --check-prefix=WHY
+// RUN: sinter-opt %s --split-input-file '--sinter-decompose=device=gpu:0 widest-head=256' | FileCheck %s --check-prefix=WIDE
 // RUN: not sinter-opt %s --split-input-file '--sinter-decompose=device=tpu' 2>&1 | FileCheck %s --check-prefix=DEVICE
 
 // DEVICE: "tpu" is no device; expected one such as gpu:0
@@ -62,23 +63,52 @@ func.func @on_gpu(%qkv: tensor<2x16x3x4x8xf16>) -> tensor<2x16x4x8xf16> {
 // -----
 
 // WHY: 'sinter.attention' is decomposed, its scores in memory: cuDNN computes attention in bf16 and f16 only
-// WHY: 'sinter.attention' is decomposed, its scores in memory: cuDNN takes heads of a width that is a multiple of 8 and at most 128, and this is 136
-// WHY: 'sinter.attention' is decomposed, its scores in memory: its gradient in cuDNN has as many heads of k as of q, and these are 1 and 4
+// WHY: 'sinter.attention' is decomposed, its scores in memory: its heads have a width of 136, and some GPUs of the plan take at most 128
+// WHY: 'sinter.attention' is decomposed, its scores in memory: cuDNN takes heads of a width that is a multiple of 8 and at most 256, and this is 12
 // WHY: 'sinter.attention' is decomposed, its scores in memory: cuDNN takes two positions and more
 // WHY: 'sinter.attention' is decomposed, its scores in memory: cuDNN takes a scale above 0, and this is -0.500000
 // WHY: 'sinter.attention' is decomposed, its scores in memory: the batch is empty
 // GPU-LABEL: func.func @refused
 // GPU-NOT: sinter.attention
 // GPU: return
-func.func @refused(%a: tensor<2x16x3x4x8xf32>, %b: tensor<2x16x3x4x136xbf16>, %q: tensor<2x16x4x8xbf16>, %k: tensor<2x16x1x8xbf16>,
+// WIDE-LABEL: func.func @refused
+// WIDE: sinter.attention %arg1 {{.*}}tensor<2x16x4x136xbf16>
+// WIDE-NOT: sinter.attention
+// WIDE: return
+func.func @refused(%a: tensor<2x16x3x4x8xf32>, %b: tensor<2x16x3x4x136xbf16>, %q: tensor<2x16x3x4x12xbf16>,
                    %c: tensor<2x1x3x4x8xf16>, %d: tensor<0x16x3x4x8xf16>,
                    %e: tensor<2x16x3x4x8xf16>)
-    -> (tensor<2x16x4x8xf32>, tensor<2x16x4x136xbf16>, tensor<2x16x4x8xbf16>, tensor<2x1x4x8xf16>, tensor<2x16x4x8xf16>, tensor<0x16x4x8xf16>) {
+    -> (tensor<2x16x4x8xf32>, tensor<2x16x4x136xbf16>, tensor<2x16x4x12xbf16>, tensor<2x1x4x8xf16>, tensor<2x16x4x8xf16>, tensor<0x16x4x8xf16>) {
   %0 = sinter.attention %a {scale = 0.5 : f64} : (tensor<2x16x3x4x8xf32>) -> tensor<2x16x4x8xf32>
   %1 = sinter.attention %b {scale = 0.5 : f64} : (tensor<2x16x3x4x136xbf16>) -> tensor<2x16x4x136xbf16>
-  %2 = sinter.attention %q, %k, %k {scale = 0.5 : f64} : (tensor<2x16x4x8xbf16>, tensor<2x16x1x8xbf16>, tensor<2x16x1x8xbf16>) -> tensor<2x16x4x8xbf16>
+  %2 = sinter.attention %q {scale = 0.5 : f64} : (tensor<2x16x3x4x12xbf16>) -> tensor<2x16x4x12xbf16>
   %3 = sinter.attention %c {scale = 0.5 : f64} : (tensor<2x1x3x4x8xf16>) -> tensor<2x1x4x8xf16>
   %negative = sinter.attention %e {scale = -0.5 : f64} : (tensor<2x16x3x4x8xf16>) -> tensor<2x16x4x8xf16>
   %4 = sinter.attention %d {scale = 0.5 : f64} : (tensor<0x16x3x4x8xf16>) -> tensor<0x16x4x8xf16>
-  return %0, %1, %2, %3, %negative, %4 : tensor<2x16x4x8xf32>, tensor<2x16x4x136xbf16>, tensor<2x16x4x8xbf16>, tensor<2x1x4x8xf16>, tensor<2x16x4x8xf16>, tensor<0x16x4x8xf16>
+  return %0, %1, %2, %3, %negative, %4 : tensor<2x16x4x8xf32>, tensor<2x16x4x136xbf16>, tensor<2x16x4x12xbf16>, tensor<2x1x4x8xf16>, tensor<2x16x4x8xf16>, tensor<0x16x4x8xf16>
+}
+
+// -----
+
+// Queries are the last positions: query t stands at 8 - 4 + t. The bias of keys is added before the masks; a row of minus
+// infinities has 0 in place of its largest score and of the reciprocal of its sum.
+// CHECK-LABEL: func.func @masks
+// CHECK: sinter.add %{{.*}}, %{{.*}} : tensor<2x1x16x8xf32>
+// CHECK: sinter.compare ge {{.*}} : tensor<4x8xi32>
+// CHECK: sinter.compare lt {{.*}} : tensor<4x8xi32>
+// CHECK: sinter.max {{.*}} [3] : tensor<2x1x16x8xf32> -> tensor<2x1x16xf32>
+// CHECK: sinter.compare eq
+// CHECK: sinter.select {{.*}}tensor<2x1x16xf32>
+// CHECK: sinter.exp
+// CHECK: sinter.compare eq
+// CHECK: sinter.select {{.*}}tensor<2x1x16xf32>
+// CHECK: sinter.matmul
+// CHECK: return
+// GPU-LABEL: func.func @masks
+// GPU: sinter.attention %arg0, %arg1, %arg1 bias %arg2 causal window 3
+// GPU-NOT: sinter.matmul
+// GPU: return
+func.func @masks(%q: tensor<2x4x4x8xbf16>, %k: tensor<2x8x1x8xbf16>, %bias: tensor<2x1x1x8xf32>) -> tensor<2x4x4x8xbf16> {
+  %r = sinter.attention %q, %k, %k bias %bias causal window 3 {scale = 0.5 : f64} : (tensor<2x4x4x8xbf16>, tensor<2x8x1x8xbf16>, tensor<2x8x1x8xbf16>, tensor<2x1x1x8xf32>) -> tensor<2x4x4x8xbf16>
+  return %r : tensor<2x4x4x8xbf16>
 }

@@ -14,12 +14,17 @@ absl::StatusOr<Allocation> OnGpu(DeviceRuntime& gpu, int64_t bytes) {
   return gpu.allocator().Allocate(bytes, "test");
 }
 
-absl::StatusOr<std::vector<double>> Results(DeviceRuntime& gpu, const Allocation& memory,
-                                            const TensorType& type) {
-  SINTER_ASSIGN_OR_RETURN(HostTensor tensor, HostTensor::Zeros(type.dtype, type.shape));
-  SINTER_RETURN_IF_ERROR(
-      gpu.Download(tensor.mutable_data(), memory.ptr(), static_cast<size_t>(memory.bytes())));
-  return ToDoubles(tensor);
+absl::StatusOr<std::vector<double>> Results(DeviceRuntime& gpu, const std::vector<Allocation>& memory,
+                                            const std::vector<TensorType>& types) {
+  std::vector<double> all;
+  for (size_t i = 0; i < types.size(); ++i) {
+    SINTER_ASSIGN_OR_RETURN(HostTensor tensor, HostTensor::Zeros(types[i].dtype, types[i].shape));
+    SINTER_RETURN_IF_ERROR(
+        gpu.Download(tensor.mutable_data(), memory[i].ptr(), static_cast<size_t>(memory[i].bytes())));
+    const std::vector<double> values = ToDoubles(tensor);
+    all.insert(all.end(), values.begin(), values.end());
+  }
+  return all;
 }
 
 bool SameBits(const std::vector<double>& a, const std::vector<double>& b) {
@@ -31,7 +36,7 @@ bool SameBits(const std::vector<double>& a, const std::vector<double>& b) {
 
 absl::StatusOr<std::vector<double>> GpuTest::TryOnGpu(const fb::PlanT& plan,
                                                       const std::vector<const HostTensor*>& inputs,
-                                                      const TensorType& output) {
+                                                      const std::vector<TensorType>& outputs) {
   const PackedPlan packed(plan);
   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<Step> step, gpu().MakeStep(packed.plan(), packed.step()));
   std::vector<Allocation> memory;
@@ -43,9 +48,13 @@ absl::StatusOr<std::vector<double>> GpuTest::TryOnGpu(const fb::PlanT& plan,
     buffers.push_back(allocation.ptr());
     memory.push_back(std::move(allocation));
   }
-  SINTER_ASSIGN_OR_RETURN(const int64_t bytes, DenseBytes(output.dtype, output.shape));
-  SINTER_ASSIGN_OR_RETURN(Allocation result, OnGpu(gpu(), bytes));
-  buffers.push_back(result.ptr());
+  std::vector<Allocation> results;
+  for (const TensorType& output : outputs) {
+    SINTER_ASSIGN_OR_RETURN(const int64_t bytes, DenseBytes(output.dtype, output.shape));
+    SINTER_ASSIGN_OR_RETURN(Allocation result, OnGpu(gpu(), bytes));
+    buffers.push_back(result.ptr());
+    results.push_back(std::move(result));
+  }
   SINTER_ASSIGN_OR_RETURN(Allocation workspace,
                           OnGpu(gpu(), static_cast<int64_t>(step->LibraryWorkspaceBytes())));
   const StepArgs args = {.buffers = buffers.data(),
@@ -54,7 +63,9 @@ absl::StatusOr<std::vector<double>> GpuTest::TryOnGpu(const fb::PlanT& plan,
                          .library_workspace = workspace.ptr()};
   std::vector<double> first;
   for (int run = 0; run < 3; ++run) {
-    SINTER_RETURN_IF_ERROR(gpu().Fill(result.ptr(), kPoison, static_cast<size_t>(bytes)));
+    for (const Allocation& result : results) {
+      SINTER_RETURN_IF_ERROR(gpu().Fill(result.ptr(), kPoison, static_cast<size_t>(result.bytes())));
+    }
     SINTER_RETURN_IF_ERROR(gpu().Fill(workspace.ptr(), kPoison, static_cast<size_t>(workspace.bytes())));
     std::unique_ptr<CapturedGraph> captured;
     if (run < 2) {
@@ -63,9 +74,9 @@ absl::StatusOr<std::vector<double>> GpuTest::TryOnGpu(const fb::PlanT& plan,
       SINTER_ASSIGN_OR_RETURN(captured, gpu().Capture([&] { return step->Run(args); }));
       SINTER_RETURN_IF_ERROR(captured->Launch());
     }
-    SINTER_ASSIGN_OR_RETURN(const std::vector<double> results, Results(gpu(), result, output));
-    if (run == 0) first = results;
-    EXPECT_TRUE(SameBits(results, first))
+    SINTER_ASSIGN_OR_RETURN(const std::vector<double> values, Results(gpu(), results, outputs));
+    if (run == 0) first = values;
+    EXPECT_TRUE(SameBits(values, first))
         << (run == 1 ? "the second run" : "captured work") << " gives other bits";
   }
   return first;

@@ -43,7 +43,13 @@ class GpuTest : public ::testing::Test {
                                const TensorType& output);
   absl::StatusOr<std::vector<double>> TryOnGpu(const fb::PlanT& plan,
                                                const std::vector<const HostTensor*>& inputs,
-                                               const TensorType& output);
+                                               const TensorType& output) {
+    return TryOnGpu(plan, inputs, std::vector<TensorType>{output});
+  }
+  // Returns the values of all outputs, one behind the other.
+  absl::StatusOr<std::vector<double>> TryOnGpu(const fb::PlanT& plan,
+                                               const std::vector<const HostTensor*>& inputs,
+                                               const std::vector<TensorType>& outputs);
   // Returns the error of MakeStep, or OK.
   absl::Status MakeError(const fb::PlanT& plan);
 };

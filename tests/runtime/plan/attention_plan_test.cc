@@ -53,7 +53,7 @@ TestPlan GoodAttentionPlan() {
 TEST(AttentionPlanTest, LoadsAndSaysItsVersion) {
   const absl::StatusOr<Plan> plan = GoodAttentionPlan().Make();
   ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_EQ(plan->table().version(), Plan::LeastVersion(/*has_mesh=*/false));
+  EXPECT_EQ(plan->table().version(), Plan::LeastVersion({}));
 }
 
 struct AttentionAlteration {
@@ -79,6 +79,13 @@ void Retype(fb::BufferT& buffer, fb::DType dtype) {
   buffer.bytes = BytesOf(static_cast<DType>(dtype), buffer.type->shape);
 }
 
+void AddBias(fb::PlanT& plan, int function, fb::DType dtype, int64_t heads) {
+  fb::AttentionStepT& step = Of(plan, function);
+  plan.version = Plan::kVersion;
+  step.has_bias = true, step.bias_dtype = dtype;
+  step.bias_batch = 1, step.bias_heads = heads, step.bias_queries = step.queries;
+}
+
 const AttentionAlteration kAttentionAlterations[] = {
     {"device", [](auto& p) { p.devices[0]->kind = fb::DeviceKind::Cpu; },
      "it runs on cpu:0, and attention is a step of GPUs"},
@@ -92,7 +99,20 @@ const AttentionAlteration kAttentionAlterations[] = {
     {"key heads", [](auto& p) { Of(p, 0).key_heads = 2; }, "2 heads of k do not divide 3 of q"},
     {"packed keys", [](auto& p) { Of(p, 2).keys = 6; },
      "q and k in one tensor have 4 and 6 positions of 3 and 3 heads: they must be alike"},
-    {"causal", [](auto& p) { Of(p, 0).causal = true; }, "causal attention has 4 positions of q and 6 of k"},
+    {"causal of an old version", [](auto& p) { Of(p, 0).causal = true; },
+     "plans of version 4 have no attention with a window or a bias, and none that is causal with 4 positions "
+     "of q and 6 of k"},
+    {"causal", [](auto& p) { Of(p, 0).causal = true, Of(p, 0).keys = 3; },
+     "a masked attention has 4 positions of q and 3 of k, of which q's are the last"},
+    {"window of an old version", [](auto& p) { Of(p, 2).window = 2; }, "have no attention with a window"},
+    {"window", [](auto& p) { Of(p, 2).window = -2, p.version = Plan::kVersion; },
+     "the window -2 of an attention is out of range"},
+    {"bias without an input", [](auto& p) { AddBias(p, 2, fb::DType::F32, 1); },
+     "it has 1 inputs and 2 outputs, not 2 and 2"},
+    {"type of a bias", [](auto& p) { AddBias(p, 2, fb::DType::F16, 1); },
+     "the bias of an attention has element type 3"},
+    {"heads of a bias", [](auto& p) { AddBias(p, 2, fb::DType::F32, 2); },
+     "the bias of an attention is for 1 examples, 2 heads and 4 positions, and q has 2, 3 and 4"},
     {"scale", [](auto& p) { Of(p, 0).scale = NAN; }, "the scale of an attention is not finite"},
     {"stats of a gradient", [](auto& p) { Of(p, 1).has_stats = true; }, "gives no stats"},
     {"no stats", [](auto& p) { Of(p, 0).has_stats = false; }, "it has 3 inputs and 2 outputs, not 3 and 1"},

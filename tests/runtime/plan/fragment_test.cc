@@ -103,7 +103,7 @@ TestPlan GuardedPlan(int64_t trips) {
   step.body.AsLoopStep()->guard = 2;
   step.workspace_bytes = LoopWorkspaceBytes(8, /*has_guard=*/true);
   plan.table.functions.back()->arena_bytes += 64;
-  plan.table.version = Plan::LeastVersion(false, true, /*has_guards=*/true);
+  plan.table.version = Plan::LeastVersion({.fragments = true, .guards = true});
   f.Output("value", value);
   return plan;
 }

@@ -99,8 +99,8 @@ fb::ConvStepT& InBlocks(fb::PlanT& plan) {
 constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
 
 const Alteration kAlterations[] = {
-    {"version", [](auto& p) { p.version = 8; },
-     "the plan has format version 8, and this build reads versions 1 to 7"},
+    {"version", [](auto& p) { p.version = 9; },
+     "the plan has format version 9, and this build reads versions 1 to 8"},
     {"version 0", [](auto& p) { p.version = 0; }, "the plan has format version 0, and"},
     {"no hash", [](auto& p) { p.content_hash.clear(); }, "the plan has no content hash"},
     // Variables.

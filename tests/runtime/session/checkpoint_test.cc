@@ -57,8 +57,8 @@ Session SessionWith(const std::vector<VariableSpec>& specs, int64_t seed = 1) {
   auto producer = b.CreateString("test");
   auto name = b.CreateString("net");
   auto hash = b.CreateVector(std::vector<uint8_t>(32, 0));
-  fb::FinishPlanBuffer(b, fb::CreatePlan(b, Plan::LeastVersion(/*has_mesh=*/false), producer, name, hash,
-                                         target, variables_offset, functions_offset, locations_offset));
+  fb::FinishPlanBuffer(b, fb::CreatePlan(b, Plan::LeastVersion({}), producer, name, hash, target,
+                                         variables_offset, functions_offset, locations_offset));
   std::string bytes(reinterpret_cast<const char*>(b.GetBufferPointer()), b.GetSize());
   absl::Status sealed = SealPlan(bytes);
   SINTER_CHECK(sealed.ok()) << sealed;
