@@ -408,7 +408,7 @@ namespace {
 // these.
 struct AttentionWords {
   SmallVector<Factor> factors;
-  SmallVector<std::string> inputs;  // Of q, k and v, and of the bias.
+  SmallVector<std::string> inputs;  // The words of q, k and v, and of the bias.
   std::string queries, stats;
 
   template <typename Op>

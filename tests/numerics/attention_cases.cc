@@ -38,6 +38,8 @@ void Add(std::vector<OpCase>& cases, const Sizes& s) {
   const size_t n = operands.size();
   for (const Group& group : kGroups) {
     if (group.name == "f64" && !s.has_gradient) continue;
+    // f32 differs from f64 in its type alone: one mask is enough.
+    if (group.name == "f32" && !s.bias.empty() && s.name != "bias") continue;
     const std::string name = s.name + "_" + group.name, stats = "tensor<" + s.stats + "x" + group.stats + ">";
     const bool has_gradient = group.name == "f64";
     const std::string forward = "sinter.attention " + inputs + attributes + types + ") -> ";
@@ -86,7 +88,6 @@ std::vector<OpCase> AttentionCases() {
   Add(cases, {"one", "3x1x2x8", "3x1x2x8", "3x1x2x8", "3x2x1", "", "0.35"});
   Add(cases, {"no_examples", "0x4x2x8", "0x4x2x8", "0x4x2x8", "0x2x4", "", "0.35"});
   Add(cases, {"last", "1x3x2x8", "1x5x2x8", "1x3x2x8", "1x2x3", " causal", "0.35"});
-  Add(cases, {"window", "1x6x2x8", "1x6x2x8", "1x6x2x8", "1x2x6", " window 3", "0.35"});
   Add(cases, {"last_window", "1x3x2x8", "1x5x2x8", "1x3x2x8", "1x2x3", " causal window 2", "0.35"});
   Add(cases, {"bias", "2x3x2x8", "2x4x2x8", "2x3x2x8", "2x2x3", "", "0.35", 2, true, "2x2x3x4"});
   Add(cases, {"bias_of_keys", "2x3x2x8", "2x4x2x8", "2x3x2x8", "2x2x3", "", "0.35", 2, true, "2x1x1x4"});

@@ -67,10 +67,10 @@ struct CudnnAttention {
 };
 
 // Ids of a plan's operands. kScale, kMasked and kOne are single f32 values in host memory: the scale, minus
-// infinity and 1. Masks have more such numbers: i32 the counts kKeyCount and kQueryCount, and kRightBound,
-// by how much a key may follow its query; f32 kLeftBound, by how much a query must follow its key to miss it,
-// where both count from the first position. kRowSums and kQuerySums are f32 memory with the layouts Stats() and QuerySums(). kQuerySums
-// exists only if `in_order` is false, and must be zero at the start.
+// infinity and 1. Masks have more such numbers: i32 the counts kKeyCount and kQueryCount, and kRightBound, by
+// how much a key may follow its query; f32 kLeftBound, by how much a query must follow its key to miss it,
+// where both count from the first position. kRowSums and kQuerySums are f32 memory with the layouts Stats()
+// and QuerySums(). kQuerySums exists only if `in_order` is false, and must be zero at the start.
 inline constexpr int64_t kQueries = 1, kKeys = 2, kValues = 3, kOutput = 4, kStats = 5, kOutputGradient = 6,
                          kQueryGradient = 7, kKeyGradient = 8, kValueGradient = 9, kScale = 10, kMasked = 11,
                          kOne = 12, kRowSums = 13, kQuerySums = 14, kScoreBias = 15, kKeyCount = 16,

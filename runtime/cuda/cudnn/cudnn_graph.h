@@ -10,8 +10,8 @@
 //   SINTER_ASSIGN_OR_RETURN(const CudnnDescriptor described, graph.Finish());
 //   SINTER_ASSIGN_OR_RETURN(auto plan, CudnnPlan::Create(cudnn, described, rules));
 //
-// Operations compute in f32 but where they say so. Finish returns the first error of all calls. The graph must live until its
-// plan exists, because cuDNN does not document that it copies descriptors.
+// Operations compute in f32 but where they say so. Finish returns the first error of all calls. The graph
+// must live until its plan exists, because cuDNN does not document that it copies descriptors.
 #ifndef SINTER_RUNTIME_CUDA_CUDNN_CUDNN_GRAPH_H_
 #define SINTER_RUNTIME_CUDA_CUDNN_CUDNN_GRAPH_H_
 
