@@ -113,12 +113,14 @@ std::optional<Tensor> AddedToScores(AttentionOptions o, Builder& b, DType q, con
 
 // Builds the op. `added` is the term of the scores, if there is one.
 Tensor BuildAttention(std::vector<Tensor> inputs, const std::optional<Tensor>& added, const Shape& like_q,
-                      const AttentionOptions& o, Where where) {
+                      int64_t keys, const AttentionOptions& o, Where where) {
   const size_t of_inputs = inputs.size();
   if (added) inputs.push_back(*added);
   Call call("Attention", where, std::move(inputs));
   if (!call.ok()) return {};
   const double scale = o.scale.value_or(1 / std::sqrt(static_cast<double>(like_q[3])));
+  // A window of all keys hides none.
+  const int64_t window = o.window < keys ? o.window : 0;
   llvm::SmallVector<mlir::Value> values;
   for (size_t i = 0; i < of_inputs; ++i) values.push_back(call.value(i));
   mlir::Type element = llvm::cast<mlir::RankedTensorType>(values[0].getType()).getElementType();
@@ -128,7 +130,7 @@ Tensor BuildAttention(std::vector<Tensor> inputs, const std::optional<Tensor>& a
                                            element.isF64() ? element : builder.getF32Type());
   auto op = builder.create<ir::AttentionOp>(
       call.loc(), result, stats, values, added ? call.value(of_inputs) : mlir::Value(), llvm::APFloat(scale),
-      o.causal, o.window, static_cast<ir::MathMode>(o.math));
+      o.causal, window, static_cast<ir::MathMode>(o.math));
   return call.Done(op.getResult());
 }
 
@@ -147,9 +149,7 @@ Tensor AttentionOf(const std::vector<Tensor>& inputs, const Shape& like_q, int64
     return call.Fail("takes at least one position of k, one head and a width of 1");
   }
   // A whole tensor if no library computes attention.
-  if (std::string fault = ShapeFault(DType::kF32, scores); !fault.empty()) {
-    return call.Fail(fault);
-  }
+  if (std::string fault = ShapeFault(DType::kF32, scores); !fault.empty()) return call.Fail(fault);
   if (o.bias && !BroadcastsTo(o.bias->shape(), scores)) return call.Fail(kWrongBias);
   if (o.mask && !BroadcastsTo(o.mask->shape(), scores)) return call.Fail(kWrongMask);
   if (o.dropout > 0) {
@@ -157,7 +157,7 @@ Tensor AttentionOf(const std::vector<Tensor>& inputs, const Shape& like_q, int64
     return ScoredAttention(parts[0], parts[1], parts[2], o);
   }
   Builder b(inputs[0].function());
-  return BuildAttention(inputs, AddedToScores(o, b, inputs[0].dtype(), scores), like_q, o, where);
+  return BuildAttention(inputs, AddedToScores(o, b, inputs[0].dtype(), scores), like_q, keys, o, where);
 }
 
 }  // namespace

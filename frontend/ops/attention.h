@@ -14,10 +14,9 @@
 
 namespace sinter {
 
-// A GPU in bf16 and f16 keeps no [B, H, T, S] tensor, with every option but dropout; the gradient of a bias
-// needs one too. Elsewhere the scores are in memory: f32[B, H, T, S] (f64 of f64). A mask, a bias and
-// key_lengths together take one tensor of floats of the shape to which they broadcast. A query that sees no
-// key gets zeros.
+// On a GPU, in bf16 and f16, no [B, H, T, S] tensor is in memory, unless there is dropout or a bias has a
+// gradient. Elsewhere the scores are in memory: f32[B, H, T, S] (f64 of f64). A mask, a bias and key_lengths
+// become one tensor of floats, of the shape to which they broadcast. A query that sees no key gets zeros.
 struct AttentionOptions {
   // Position t sees only positions up to t. With S keys for T queries, the queries are the last positions: t
   // stands at S - T + t.

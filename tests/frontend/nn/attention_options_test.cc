@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -80,6 +81,11 @@ std::vector<OptionCase> OptionCases() {
        [](Builder&) { return AttentionOptions{.causal = true, .scale = 0.3, .window = 2}; },
        {.sees = [](int64_t, int64_t, int64_t t, int64_t s) { return s <= t + 2 && s > t; }},
        0.3},
+      {"all in the window",
+       [](Builder&) {
+         return AttentionOptions{.causal = true, .window = std::numeric_limits<int64_t>::max()};
+       },
+       {.sees = [](int64_t, int64_t, int64_t t, int64_t s) { return s <= t + 2; }}},
       {"lengths",
        [=](Builder& b) {
          return AttentionOptions{.key_lengths =
