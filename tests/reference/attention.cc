@@ -54,7 +54,7 @@ struct Masks {
 
   template <typename Op>
   static Masks Of(Op op, const Call& call) {
-    return {call.Real("scale"), op.getCausal(), op.getWindow(),
+    return {call.Real("scale"), op.getCausal(), static_cast<int64_t>(op.getWindow()),
             op.getBias() ? &call.in[op.getInputs().size()] : nullptr};
   }
 };
