@@ -62,7 +62,7 @@ struct ScalarFunction {
             ", %zero : tensor<f64>\n";
   }
 
-  // Returns the text "%g:2 = sinter.gradients ..." for `loss`.
+  // Returns the text "%gradient:2 = sinter.gradients ..." for `loss`.
   std::string Gradients(const std::string& name, const std::string& loss) const {
     std::string xs, ts;
     for (size_t i : wanted) {
@@ -88,18 +88,18 @@ struct ScalarFunction {
   std::string Module() const {
     return "func.func @loss(" + arguments + ") -> tensor<f64> {\n" + body +
            "  return %loss : tensor<f64>\n}\n" + "func.func @gradient(" + arguments + ") -> " +
-           ResultTypes() + " {\n" + body + Gradients("g", "%loss") + Return("g") + op.functions;
+           ResultTypes() + " {\n" + body + Gradients("gradient", "%loss") + Return("gradient") + op.functions;
   }
   // Returns a module for a second-order gradient: the loss is the sum of the squares of the first operand's
   // gradient.
   std::string SecondOrderModule() const {
     std::string x = types[wanted[0]];
-    std::string inner = body + Gradients("g", "%loss") + "  %q = sinter.square %g#0 : " + x +
-                        "\n  %inner = sinter.sum %q " + AllDims(ZerosOfText(x)) + " : " + x +
-                        " -> tensor<f64>\n";
+    std::string inner =
+        body + Gradients("gradient", "%loss") + "  %squares = sinter.square %gradient#0 : " + x +
+        "\n  %inner = sinter.sum %squares " + AllDims(ZerosOfText(x)) + " : " + x + " -> tensor<f64>\n";
     return "func.func @loss(" + arguments + ") -> tensor<f64> {\n" + inner +
            "  return %inner : tensor<f64>\n}\n" + "func.func @gradient(" + arguments + ") -> " +
-           ResultTypes() + " {\n" + inner + Gradients("h", "%inner") + Return("h") + op.functions;
+           ResultTypes() + " {\n" + inner + Gradients("second", "%inner") + Return("second") + op.functions;
   }
 };
 
