@@ -224,28 +224,45 @@ TEST_F(CudnnEnginesTest, EveryCallOfAPlanFailsOnce) {
 
 // Each takes a second to prepare, so these are not all combinations.
 constexpr CudnnAttention kAttentions[] = {
-    {.packed = true, .causal = true, .batch = 8, .heads = 12, .queries = 1024, .keys = 1024, .width = 64},
+    {.packed = true,
+     .causal = true,
+     .batch = 8,
+     .heads = 12,
+     .key_heads = 12,
+     .queries = 1024,
+     .keys = 1024,
+     .width = 64},
     {.dtype = fb::DType::F16,
      .packed = true,
      .batch = 3,
      .heads = 5,
+     .key_heads = 5,
      .queries = 129,
      .keys = 129,
      .width = 64},
-    {.causal = true, .batch = 2, .heads = 4, .queries = 4096, .keys = 4096, .width = 128},
-    {.dtype = fb::DType::F16, .causal = true, .batch = 2, .heads = 3, .queries = 77, .keys = 77, .width = 40},
-    {.batch = 1, .heads = 1, .queries = 2, .keys = 2, .width = 8},
-    {.batch = 2, .heads = 2, .queries = 64, .keys = 300, .width = 128},
-    {.dtype = fb::DType::F16, .batch = 2, .heads = 2, .queries = 300, .keys = 3, .width = 16},
+    {.causal = true, .batch = 2, .heads = 4, .key_heads = 4, .queries = 4096, .keys = 4096, .width = 128},
+    {.dtype = fb::DType::F16,
+     .causal = true,
+     .batch = 2,
+     .heads = 3,
+     .key_heads = 3,
+     .queries = 77,
+     .keys = 77,
+     .width = 40},
+    {.batch = 1, .heads = 1, .key_heads = 1, .queries = 2, .keys = 2, .width = 8},
+    {.batch = 2, .heads = 2, .key_heads = 2, .queries = 64, .keys = 300, .width = 128},
+    {.dtype = fb::DType::F16, .batch = 2, .heads = 2, .key_heads = 2, .queries = 300, .keys = 3, .width = 16},
     // A few heads of one example, in memory that holds more heads.
     {.packed = true,
      .causal = true,
      .batch = 1,
      .heads = 4,
+     .key_heads = 4,
      .queries = 512,
      .keys = 512,
      .width = 64,
-     .heads_in_memory = 12},
+     .heads_in_memory = 12,
+     .key_heads_in_memory = 12},
 };
 
 TEST_F(CudnnEnginesTest, ThereIsOneForEveryAttention) {
@@ -264,7 +281,8 @@ TEST_F(CudnnEnginesTest, ThereIsOneForEveryAttention) {
 // The workspace of a forward plan, and of a gradient that sums in any order, is much smaller than the scores.
 // A gradient that sums in order stores one value per score, in the type of the operands.
 TEST_F(CudnnEnginesTest, AttentionNeedsLittleMemory) {
-  CudnnAttention attention = {.packed = true, .causal = true, .has_stats = true, .batch = 8, .heads = 12};
+  CudnnAttention attention = {
+      .packed = true, .causal = true, .has_stats = true, .batch = 8, .heads = 12, .key_heads = 12};
   attention.queries = attention.keys = 1024, attention.width = 64;
   const size_t scores = size_t{8} * 12 * 1024 * 1024;
   const auto workspace = [&]() -> size_t {
@@ -308,7 +326,7 @@ TEST_F(CudnnEnginesTest, WhatIsAlikeIsBuildCache) {
   EXPECT_FALSE(plans.Convolution(handle(), shape, {}, CudnnEngine{.number = 12345}).ok());
   EXPECT_EQ(plans.built(), 5u);
 
-  CudnnAttention attention = {.batch = 1, .heads = 1, .queries = 64, .keys = 64, .width = 64};
+  CudnnAttention attention = {.batch = 1, .heads = 1, .key_heads = 1, .queries = 64, .keys = 64, .width = 64};
   for (int i = 0; i < 2; ++i) EXPECT_TRUE(plans.Attention(handle(), attention).ok());
   EXPECT_EQ(plans.built(), 6u);
   attention.causal = true;
@@ -318,10 +336,11 @@ TEST_F(CudnnEnginesTest, WhatIsAlikeIsBuildCache) {
 
 TEST_F(CudnnEnginesTest, SaysForWhichAttentionThereIsNone) {
   const CudnnAttention attention = {
-      .causal = true, .batch = 2, .heads = 3, .queries = 64, .keys = 64, .width = 7};
+      .causal = true, .batch = 2, .heads = 3, .key_heads = 3, .queries = 64, .keys = 64, .width = 7};
   const absl::Status status = MakeAttentionPlan(handle(), attention).status();
   EXPECT_FALSE(status.ok());
-  EXPECT_EQ(std::string(status.message()).find("attention forward bf16 causal [2,3,64,7] by 64 keys: cuDNN "),
+  EXPECT_EQ(std::string(status.message())
+                .find("attention forward bf16 causal [2,3,64,7] by 64 keys of 3 heads: cuDNN "),
             0u)
       << status;
 }
