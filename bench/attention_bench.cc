@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
-#include "absl/strings/str_cat.h"
 #include "sinter/bench/timing.h"
 #include "sinter/frontend/sinter.h"
 #include "sinter/runtime/host/status.h"
@@ -32,9 +31,9 @@ struct Form {
   int64_t key_heads = 0, queries = 0, width = 0;  // 0: those of the program's options.
 };
 
-// A mask of i1 or a list of lengths that the program does not know.
-sn::Tensor Unknown(sn::Builder& b, const char* name, sn::DType dtype, const sn::Shape& shape) {
-  return b.Read(b.MakeVariable(name, dtype, shape, {.init = {.a = 1}, .trainable = false}));
+// Returns a mask that is read in each run, so that no pass knows its values.
+sn::Tensor UnknownMask(sn::Builder& b, const sn::Shape& shape) {
+  return b.Read(b.MakeVariable("mask", sn::I1, shape, {.init = {.a = 1}, .trainable = false}));
 }
 
 std::vector<Form> Forms(const Options& o) {
@@ -47,11 +46,11 @@ std::vector<Form> Forms(const Options& o) {
       {"window 256 causal", [](sn::Builder&) { return sn::AttentionOptions{.causal = true, .window = 256}; }},
       {"mask of pairs",
        [&](sn::Builder& b) {
-         return sn::AttentionOptions{.mask = Unknown(b, "mask", sn::I1, {o.positions, o.positions})};
+         return sn::AttentionOptions{.mask = UnknownMask(b, {o.positions, o.positions})};
        }},
       {"mask of keys",
        [&](sn::Builder& b) {
-         return sn::AttentionOptions{.mask = Unknown(b, "mask", sn::I1, {o.batch, 1, 1, o.positions})};
+         return sn::AttentionOptions{.mask = UnknownMask(b, {o.batch, 1, 1, o.positions})};
        }},
   };
 }

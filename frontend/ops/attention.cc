@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "sinter/frontend/graph/broadcasting.h"
 #include "sinter/frontend/graph/graph_state.h"
 #include "sinter/frontend/graph/literals.h"
 #include "sinter/frontend/graph/number_bounds.h"
@@ -81,15 +82,6 @@ Tensor ScoredAttention(const Tensor& q, const Tensor& k, const Tensor& v, const 
   return by_head(shaped(mixed, {q.dim(0), q.dim(2), q.dim(1), q.dim(3)}));
 }
 
-bool BroadcastsTo(const Shape& x, const Shape& whole) {
-  if (x.size() > whole.size()) return false;
-  for (size_t i = 1; i <= x.size(); ++i) {
-    const int64_t size = x[x.size() - i];
-    if (size != 1 && size != whole[whole.size() - i]) return false;
-  }
-  return true;
-}
-
 // Returns the term that the mask, the bias and the lengths add to the scores: [1 or B, 1 or H, 1 or T, S];
 // nullopt if there is none. q has the type of the queries.
 std::optional<Tensor> AddedToScores(AttentionOptions o, Builder& b, DType q, const Shape& scores) {
@@ -150,8 +142,8 @@ Tensor AttentionOf(const std::vector<Tensor>& inputs, const Shape& like_q, int64
   }
   // A whole tensor if no library computes attention.
   if (std::string fault = ShapeFault(DType::kF32, scores); !fault.empty()) return call.Fail(fault);
-  if (o.bias && !BroadcastsTo(o.bias->shape(), scores)) return call.Fail(kWrongBias);
-  if (o.mask && !BroadcastsTo(o.mask->shape(), scores)) return call.Fail(kWrongMask);
+  if (o.bias && BroadcastShapes({o.bias->shape(), scores}) != scores) return call.Fail(kWrongBias);
+  if (o.mask && BroadcastShapes({o.mask->shape(), scores}) != scores) return call.Fail(kWrongMask);
   if (o.dropout > 0) {
     const std::vector<Tensor> parts = inputs.size() == 1 ? Unbind(inputs[0], 2) : inputs;
     return ScoredAttention(parts[0], parts[1], parts[2], o);
