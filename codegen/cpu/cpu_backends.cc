@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sinter/codegen/loops/call_forms.h"
 #include "sinter/ir/target/target_model.h"
 #include "sinter/runtime/host/status.h"
 
@@ -22,20 +23,22 @@ class FusedCpuBackend : public CallBackend {
 
   bool Computes(plan_ir::CallOp call) const override { return !call.libraryOp() && RunsLlvm(call); }
 
-  absl::StatusOr<int64_t> WorkspaceBytes(plan_ir::CallOp call) const override {
-    return FusedWorkspaceBytes(call, CpuLoopTarget());
+  absl::StatusOr<int64_t> WorkspaceBytes(plan_ir::CallOp call) override {
+    SINTER_ASSIGN_OR_RETURN(const int64_t* bytes, workspace_bytes_.Of(call, [&] {
+      return FusedWorkspaceBytes(call, CpuLoopTarget());
+    }));
+    return *bytes;
   }
 
   absl::Status Emit(plan_ir::CallOp call, StepWriter& writer) override {
-    SINTER_ASSIGN_OR_RETURN(FusedLaunches cut, SplitIntoLaunches(call, CpuLoopTarget()));
-    SINTER_RETURN_IF_ERROR(CheckWorkspace(call, cut.workspace_bytes));
-    const std::vector<KernelLaunch> launches = code_.fused().AddLaunches(call, cut);
-    for (auto [i, launch] : llvm::enumerate(launches)) {
+    SINTER_ASSIGN_OR_RETURN(const Generated* known, generated_.Of(call, [&] { return Generate(call); }));
+    SINTER_RETURN_IF_ERROR(CheckWorkspace(call, known->workspace_bytes));
+    for (auto [i, launch] : llvm::enumerate(known->launches)) {
       auto symbol = writer.builder().CreateString(launch.symbol);
       auto body =
           fb::CreateKernelStep(writer.builder(), symbol, launch.units, launch.grain, launch.scratch_bytes);
       SINTER_ASSIGN_OR_RETURN(StepWriter::Step step,
-                              writer.StepOf(call, i, launches.size(), launch.inputs, launch.outputs));
+                              writer.StepOf(call, i, known->launches.size(), launch.inputs, launch.outputs));
       step.type = fb::StepBody::KernelStep;
       step.body = body.Union();
       step.flops = launch.flops, step.bytes = launch.bytes;
@@ -45,7 +48,19 @@ class FusedCpuBackend : public CallBackend {
   }
 
  private:
+  struct Generated {
+    int64_t workspace_bytes = 0;
+    std::vector<KernelLaunch> launches;
+  };
+
+  absl::StatusOr<Generated> Generate(plan_ir::CallOp call) {
+    SINTER_ASSIGN_OR_RETURN(FusedLaunches cut, SplitIntoLaunches(call, CpuLoopTarget()));
+    return Generated{cut.workspace_bytes, code_.fused().AddLaunches(call, cut)};
+  }
+
   CpuCode& code_;
+  ByForm<int64_t> workspace_bytes_;
+  ByForm<Generated> generated_;
 };
 
 class UserCpuBackend : public CallBackend {
@@ -58,7 +73,7 @@ class UserCpuBackend : public CallBackend {
     return llvm::isa_and_present<ir::ElementwiseKernelOp>(call.libraryOp()) && RunsLlvm(call);
   }
 
-  absl::StatusOr<int64_t> WorkspaceBytes(plan_ir::CallOp) const override { return 0; }
+  absl::StatusOr<int64_t> WorkspaceBytes(plan_ir::CallOp) override { return 0; }
 
   absl::Status Emit(plan_ir::CallOp call, StepWriter& writer) override {
     auto kernel = llvm::cast<ir::ElementwiseKernelOp>(call.libraryOp());

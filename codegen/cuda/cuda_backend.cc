@@ -1,6 +1,7 @@
 #include "sinter/codegen/cuda/cuda_backend.h"
 
 #include "sinter/codegen/cuda/cuda_schedule.h"
+#include "sinter/codegen/loops/call_forms.h"
 #include "sinter/ir/target/target_model.h"
 #include "sinter/runtime/host/status.h"
 
@@ -17,17 +18,19 @@ class FusedCudaBackend : public CallBackend {
     return !call.libraryOp() && ir::TargetModel::Of(call).kernels == ir::KernelForm::kCuda;
   }
 
-  absl::StatusOr<int64_t> WorkspaceBytes(plan_ir::CallOp call) const override {
-    return FusedWorkspaceBytes(call, CudaLoopTarget());
+  absl::StatusOr<int64_t> WorkspaceBytes(plan_ir::CallOp call) override {
+    SINTER_ASSIGN_OR_RETURN(const int64_t* bytes, workspace_bytes_.Of(call, [&] {
+      return FusedWorkspaceBytes(call, CudaLoopTarget());
+    }));
+    return *bytes;
   }
 
   absl::Status Emit(plan_ir::CallOp call, StepWriter& writer) override {
-    SINTER_ASSIGN_OR_RETURN(FusedLaunches cut, SplitIntoLaunches(call, CudaLoopTarget()));
-    SINTER_RETURN_IF_ERROR(CheckWorkspace(call, cut.workspace_bytes));
-    SINTER_ASSIGN_OR_RETURN(std::vector<CudaLaunch> launches, kernels_.AddLaunches(call, cut));
-    for (auto [i, launch] : llvm::enumerate(launches)) {
+    SINTER_ASSIGN_OR_RETURN(const Generated* known, generated_.Of(call, [&] { return Generate(call); }));
+    SINTER_RETURN_IF_ERROR(CheckWorkspace(call, known->workspace_bytes));
+    for (auto [i, launch] : llvm::enumerate(known->launches)) {
       SINTER_ASSIGN_OR_RETURN(StepWriter::Step step,
-                              writer.StepOf(call, i, launches.size(), launch.inputs, launch.outputs));
+                              writer.StepOf(call, i, known->launches.size(), launch.inputs, launch.outputs));
       step.type = fb::StepBody::GpuKernelStep;
       step.body =
           fb::CreateGpuKernelStep(writer.builder(), launch.kernel, launch.grid, launch.block, 0).Union();
@@ -38,7 +41,20 @@ class FusedCudaBackend : public CallBackend {
   }
 
  private:
+  struct Generated {
+    int64_t workspace_bytes = 0;
+    std::vector<CudaLaunch> launches;
+  };
+
+  absl::StatusOr<Generated> Generate(plan_ir::CallOp call) {
+    SINTER_ASSIGN_OR_RETURN(FusedLaunches cut, SplitIntoLaunches(call, CudaLoopTarget()));
+    SINTER_ASSIGN_OR_RETURN(std::vector<CudaLaunch> launches, kernels_.AddLaunches(call, cut));
+    return Generated{cut.workspace_bytes, std::move(launches)};
+  }
+
   CudaKernels& kernels_;
+  ByForm<int64_t> workspace_bytes_;
+  ByForm<Generated> generated_;
 };
 
 }  // namespace

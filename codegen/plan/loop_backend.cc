@@ -22,7 +22,7 @@ class LoopBackend : public CallBackend {
   }
 
   // Known once the fragment is laid out: sinter-plan-fragments writes it.
-  absl::StatusOr<int64_t> WorkspaceBytes(plan_ir::CallOp call) const override {
+  absl::StatusOr<int64_t> WorkspaceBytes(plan_ir::CallOp call) override {
     return static_cast<int64_t>(call.getWorkspaceBytes());
   }
 

@@ -139,7 +139,7 @@ class CollectiveBackend : public CallBackend {
     return op && ir::Collective::Of(op);
   }
 
-  absl::StatusOr<int64_t> WorkspaceBytes(plan_ir::CallOp) const override { return 0; }
+  absl::StatusOr<int64_t> WorkspaceBytes(plan_ir::CallOp) override { return 0; }
 
   absl::Status Emit(plan_ir::CallOp call, StepWriter& writer) override {
     StepWriter::Step step;

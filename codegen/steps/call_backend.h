@@ -30,7 +30,7 @@ class CallBackend {
   // Returns the bytes of workspace that the call needs, without memory that a library allocates itself at
   // Load. Builds no text. UNIMPLEMENTED, with the user's line and the reason, for a form of the op that this
   // back end does not compute.
-  virtual absl::StatusOr<int64_t> WorkspaceBytes(plan_ir::CallOp call) const = 0;
+  virtual absl::StatusOr<int64_t> WorkspaceBytes(plan_ir::CallOp call) = 0;
   // Adds the call's steps to `writer`, and the code that they run to the plan's generated code.
   // INVALID_ARGUMENT if the call has less workspace than it needs.
   virtual absl::Status Emit(plan_ir::CallOp call, StepWriter& writer) = 0;

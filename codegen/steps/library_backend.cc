@@ -15,7 +15,7 @@ class LibraryBackend : public CallBackend {
     return op && LibraryLowerings::Default().Has(op);
   }
 
-  absl::StatusOr<int64_t> WorkspaceBytes(plan_ir::CallOp call) const override {
+  absl::StatusOr<int64_t> WorkspaceBytes(plan_ir::CallOp call) override {
     return LibraryLowerings::Default().WorkspaceBytes(call.libraryOp());
   }
 

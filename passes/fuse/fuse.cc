@@ -5,6 +5,7 @@
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/tensor_types.h"
 #include "sinter/ir/fusion/fusion_domain.h"
+#include "sinter/ir/fusion/op_forms.h"
 #include "sinter/passes/call_paths.h"
 #include "sinter/passes/fuse/fusion_graph.h"
 #include "sinter/passes/fuse/fusion_rules.h"
@@ -165,7 +166,8 @@ void FusePass::mergeSiblings(FusionGraph& graph, const FusionRules& rules, mlir:
 }
 
 // Clones one group into a sinter.fusion before the terminator and redirects the readers of its outputs.
-ir::FusionOp BuildFusion(const FusionGraph& graph, unsigned group, mlir::Block& block) {
+ir::FusionOp BuildFusion(const FusionGraph& graph, unsigned group, mlir::Block& block,
+                         ir::ByOpForm<llvm::StringRef>& kinds) {
   llvm::SmallVector<Operation*> ops = graph.opsOf({group});
   llvm::SmallVector<Value> outputs = graph.outputsOf({group});
   llvm::SmallVector<mlir::Location> locations;
@@ -174,9 +176,12 @@ ir::FusionOp BuildFusion(const FusionGraph& graph, unsigned group, mlir::Block& 
   }
   if (locations.empty()) locations.push_back(ops.back()->getLoc());
   mlir::OpBuilder builder(block.getTerminator());
-  std::string why;
-  auto domain = ir::AnalyzeFusion(ops, outputs, &why);
-  assert(mlir::succeeded(domain) && "groups only grow into what is legal");
+  const llvm::StringRef kind = kinds.of(ops, outputs, [&] {
+    std::string why;
+    auto domain = ir::AnalyzeFusion(ops, outputs, &why);
+    assert(mlir::succeeded(domain) && "groups only grow into what is legal");
+    return domain->kind();
+  });
 
   llvm::DenseSet<Operation*> held(ops.begin(), ops.end());
   llvm::SetVector<Value> inputs;
@@ -188,7 +193,7 @@ ir::FusionOp BuildFusion(const FusionGraph& graph, unsigned group, mlir::Block& 
   llvm::SmallVector<mlir::Type> types;
   for (Value output : outputs) types.push_back(output.getType());
   auto fusion = builder.create<ir::FusionOp>(builder.getFusedLoc(locations), types, inputs.getArrayRef(),
-                                             builder.getStringAttr(domain->kind()));
+                                             builder.getStringAttr(kind));
   mlir::Block& body = fusion.getBody().emplaceBlock();
   mlir::IRMapping mapping;
   for (Value input : inputs) mapping.map(input, body.addArgument(input.getType(), input.getLoc()));
@@ -212,12 +217,13 @@ ir::FusionOp BuildFusion(const FusionGraph& graph, unsigned group, mlir::Block& 
 
 void FusePass::buildFusions(FusionGraph& graph, mlir::Block& block) {
   llvm::DenseMap<Operation*, unsigned> rank;
+  ir::ByOpForm<llvm::StringRef> kinds;
   for (Operation& op : block) rank[&op] = graph.position(&op);
   for (unsigned group : graph.groups()) {
     const FusionGraph::Node& node = graph.nodes()[group];
     if (!node.fusible && !node.is_part) continue;
     llvm::SmallVector<Operation*> ops = graph.opsOf({group});
-    ir::FusionOp fusion = BuildFusion(graph, group, block);
+    ir::FusionOp fusion = BuildFusion(graph, group, block, kinds);
     rank[fusion] = graph.position(ops.back());
     if (report && node.fusible) {
       std::string why;

@@ -59,8 +59,11 @@ std::string FusionRules::boundary(unsigned producer, unsigned consumer) const {
 }
 
 std::string FusionRules::refuse(unsigned a, unsigned b) const {
-  std::string why = refuseTogether({a, b});
-  if (!why.empty()) return why;
+  // Groups only grow, so their sizes tell if they are as they were.
+  Answer& last = answers_[{a, b}];
+  const std::pair sizes(graph_.members(a).size(), graph_.members(b).size());
+  if (last.sizes != sizes) last = {sizes, refuseTogether({a, b})};
+  if (!last.why.empty()) return last.why;
   if (graph_.pathAround(a, b) || graph_.pathAround(b, a)) return kComputedBetween;
   if (overwritesTooEarly({a, b})) return "the variable that is updated is still to be read";
   return "";
@@ -113,7 +116,6 @@ std::string FusionRules::refuseTogether(llvm::ArrayRef<unsigned> groups) const {
   if (size > most_ops_) {
     return "the kernel would have " + std::to_string(size) + " ops, more than " + std::to_string(most_ops_);
   }
-  std::string why;
   llvm::SmallVector<Value> outputs = graph_.outputsOf(groups);
   const ir::TargetModel& target = ir::TargetModel::Of(device);
   const size_t most = std::min<size_t>(most_buffers_, target.most_streams.value_or(most_buffers_));
@@ -121,10 +123,22 @@ std::string FusionRules::refuseTogether(llvm::ArrayRef<unsigned> groups) const {
     return "the kernel would work on " + std::to_string(buffers) + " buffers, more than " +
            std::to_string(most);
   }
-  auto domain = ir::AnalyzeFusion(graph_.opsOf(groups), outputs, &why);
-  if (mlir::failed(domain)) return why;
-  if (domain->nests.size() != 1) return "they share no loop";
-  return refuseNest(domain->nests[0], outputs, target);
+  return refuseOps(graph_.opsOf(groups), outputs, target);
+}
+
+// Equal layers ask about equal ops: each list of ops is analysed once.
+const std::string& FusionRules::refuseOps(llvm::ArrayRef<Operation*> ops, llvm::ArrayRef<Value> outputs,
+                                          const ir::TargetModel& target) const {
+  llvm::SmallVector<uint64_t> more = {reinterpret_cast<uintptr_t>(&target)};
+  for (Operation* op : ops) more.push_back(graph_.isInlined(op));
+  auto analyse = [&] {
+    std::string why;
+    auto domain = ir::AnalyzeFusion(ops, outputs, &why);
+    if (mlir::failed(domain)) return why;
+    return domain->nests.size() == 1 ? refuseNest(domain->nests[0], outputs, target)
+                                     : std::string("they share no loop");
+  };
+  return refusals_.of(ops, outputs, analyse, more);
 }
 
 // Counts the buffers that a kernel of the groups reads and writes. If a cheap upper bound is at most `few`,

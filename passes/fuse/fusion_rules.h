@@ -10,6 +10,7 @@
 
 #include "llvm/ADT/DenseMap.h"
 #include "sinter/ir/fusion/fusion_domain.h"
+#include "sinter/ir/fusion/op_forms.h"
 #include "sinter/ir/target/target_model.h"
 #include "sinter/passes/fuse/fusion_graph.h"
 
@@ -35,11 +36,19 @@ class FusionRules {
 
  private:
   std::string refuseTogether(llvm::ArrayRef<unsigned> groups) const;
+  const std::string& refuseOps(llvm::ArrayRef<mlir::Operation*> ops, llvm::ArrayRef<mlir::Value> outputs,
+                               const ir::TargetModel& target) const;
   size_t countBuffers(llvm::ArrayRef<unsigned> groups, size_t outputs, size_t few) const;
   std::string refuseNest(const ir::LoopNest& nest, llvm::ArrayRef<mlir::Value> outputs,
                          const ir::TargetModel& target) const;
   int64_t costOfReading(mlir::Value value, const ir::LoopNest& nest) const;
   bool overwritesTooEarly(llvm::ArrayRef<unsigned> groups) const;
+
+  // What refuseTogether said of two groups of these sizes.
+  struct Answer {
+    std::pair<size_t, size_t> sizes;
+    std::string why;
+  };
 
   const FusionGraph& graph_;
   ElementCost& costs_;
@@ -47,6 +56,8 @@ class FusionRules {
   size_t most_buffers_;  // Inputs and results of a kernel.
   llvm::DenseMap<mlir::Operation*, llvm::SmallVector<mlir::Value, 1>>
       overwritten_;  // For each op: the variables that it updates.
+  mutable ir::ByOpForm<std::string> refusals_;
+  mutable llvm::DenseMap<std::pair<unsigned, unsigned>, Answer> answers_;  // By the groups.
 };
 
 }  // namespace sinter

@@ -5,6 +5,7 @@
 #include "sinter/ir/dialect/tensor_types.h"
 #include "sinter/ir/fusion/buffer_aliases.h"
 #include "sinter/ir/fusion/fusion_domain.h"
+#include "sinter/ir/fusion/op_forms.h"
 #include "sinter/ir/program/collective.h"
 #include "sinter/ir/target/target_model.h"
 #include "sinter/passes/input_parts.h"
@@ -82,6 +83,7 @@ class FunctionLowering {
   llvm::ArrayRef<ir::DeviceAttr> devices_;
   CallNames& names_;
   bool report_;
+  ir::ByOpForm<llvm::SmallVector<std::pair<unsigned, unsigned>>> aliases_;  // Of kernels' bodies.
   mlir::OpBuilder builder_;
   llvm::DenseMap<Value, Value> buffers_;  // Buffers of tensors.
   llvm::SmallVector<GivenInput> given_;
@@ -224,7 +226,8 @@ plan_ir::CallOp FunctionLowering::makeCall(Operation* op, mlir::ValueRange opera
 
 void FunctionLowering::lowerFusion(ir::FusionOp fusion) {
   if (lowerToView(fusion) || lowerToJoin(fusion)) return;
-  auto pairs = ir::BufferAliases(fusion.getBody().front());
+  mlir::Block& body = fusion.getBody().front();
+  const auto& pairs = aliases_.of(body, [&] { return ir::BufferAliases(body); });
   auto call = makeCall(fusion, fusion.getInputs(), names_.nameFusion(fusion), pairs);
   call.getBody().takeBody(fusion.getBody());
 }

@@ -18,7 +18,7 @@ class CudaCatalogBackend : public CallBackend {
     return op && ir::TargetModel::Of(call).kernels == ir::KernelForm::kCuda && CudaCatalog::Default().Has(op);
   }
 
-  absl::StatusOr<int64_t> WorkspaceBytes(plan_ir::CallOp call) const override {
+  absl::StatusOr<int64_t> WorkspaceBytes(plan_ir::CallOp call) override {
     SINTER_ASSIGN_OR_RETURN(CudaCatalogCall catalog, CudaCatalog::Default().Lower(call.libraryOp()));
     return catalog.workspace_bytes;
   }
