@@ -5,8 +5,8 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "llvm/ADT/MapVector.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "sinter/codegen/cpu/loop_nest.h"
 #include "sinter/codegen/cpu/streamed_slots.h"
@@ -24,7 +24,8 @@ using mlir::Value;
 // A call of a job's loop function, with its buffers and its number of units.
 struct KernelModule::JobCall {
   std::string body;
-  SmallVector<Slot> slots;
+  SlotList slots;
+  int64_t first = 0;  // The kernel's unit that is this job's first.
   int64_t units = 0;
   int64_t unit_length = 1;  // Elements a unit for functions that count elements (flat loops); else 1.
   int64_t length = 0;       // Total count that the function takes, in elements or units.
@@ -36,17 +37,19 @@ namespace {
 
 // The most calls in one function: LLVM's compile time grows faster than linearly.
 constexpr size_t kMostJobs = 64;
+// The fewest calls of one function that become a loop over a table.
+constexpr size_t kFewestTabled = 8;
 constexpr double kWorthAThread = 65536;  // In simple operations: some microseconds.
 
 // Marks the function's pointers that stream. `slots` are the function's first arguments.
-void SetStreamed(mlir::func::FuncOp function, const CallSlots& of_call, ArrayRef<Slot> slots,
+void SetStreamed(mlir::func::FuncOp function, const CallSlots& of_call, const SlotList& slots,
                  ArrayRef<StreamedSlot> streamed) {
   if (streamed.empty()) return;
   mlir::OpBuilder b(function.getContext());
   SmallVector<int64_t> distances(slots.size(), kNotStreamed);
   for (const StreamedSlot& s : streamed) {
-    int index = FindSlot(slots, of_call.Resolve(s.slot));
-    if (index < 0 || slots[index].kind != s.slot.kind) continue;
+    int index = slots.Find(of_call.Resolve(s.slot));
+    if (index < 0 || slots.slots()[index].kind != s.slot.kind) continue;
     distances[index] = s.distance;
     if (s.distance == 0) function.setArgAttr(index, "llvm.align", b.getI64IntegerAttr(kStreamedAlignment));
   }
@@ -75,28 +78,27 @@ std::vector<KernelLaunch> KernelModule::AddLaunches(plan_ir::CallOp call, FusedL
 
 KernelLaunch KernelModule::AddLaunch(const CallSlots& slots, std::vector<Job>& jobs) {
   KernelLaunch launch;
-  SmallVector<Slot> read, written, buffers;
-  SmallVector<JobCall> calls;
+  SlotList read, written;
+  std::vector<JobCall> calls;
   double cost = 0;
   for (Job& job : jobs) {
     CollectSlots(job, read, written);
     launch.flops += JobFlops(job);
     calls.push_back(AddJob(slots, job));
+    calls.back().first = launch.units;
     launch.units += calls.back().units;
     launch.scratch_bytes = std::max(launch.scratch_bytes, calls.back().scratch_bytes);
     cost += calls.back().cost;
   }
-  launch.inputs.assign(read.begin(), read.end());
-  launch.outputs.assign(written.begin(), written.end());
+  launch.inputs = read.slots();
+  launch.outputs = written.slots();
   for (const Slot& slot : launch.inputs) launch.bytes += plan_ir::TensorBytes(slot.type);
   for (const Slot& slot : launch.outputs) launch.bytes += plan_ir::TensorBytes(slot.type);
   if (cost > 0) {
     double grain = std::ceil(kWorthAThread * launch.units / cost);
     launch.grain = std::clamp<int64_t>(grain, 1, std::max<int64_t>(1, launch.units));
   }
-  buffers.append(read);
-  buffers.append(written);
-  mlir::func::FuncOp kernel = EmitKernel(slots, calls, buffers);
+  mlir::func::FuncOp kernel = EmitKernel(slots.call().getLoc(), calls, LaunchBuffers(slots, read, written));
   launch.symbol =
       Share(kernel, kernels_, absl::StrCat(SymbolName(slots.call().getName()), "_", kernels_.size()));
   return launch;
@@ -128,10 +130,10 @@ mlir::func::FuncOp KernelModule::EmitJob(const CallSlots& slots, Job& job, JobCa
   LoopSchedule schedule = MakeSchedule(job);
   SmallVector<StreamedSlot> streamed = FindStreamedSlots(call, job, schedule);
   if (llvm::any_of(streamed, [](auto& s) { return s.distance > 0; })) schedule.prefetch_next_row = false;
-  SmallVector<Slot> read, written;
+  SlotList read, written;
   CollectSlots(job, read, written);
-  for (const Slot& slot : read) AddSlot(result.slots, slots.Resolve(slot));
-  for (const Slot& slot : written) AddSlot(result.slots, slot);
+  for (const Slot& slot : read.slots()) result.slots.Add(slots.Resolve(slot));
+  for (const Slot& slot : written.slots()) result.slots.Add(slot);
   bool is_flat = schedule.mode == LoopSchedule::Mode::kFlat;
   result.units = schedule.units;
   result.unit_length = is_flat ? schedule.tile : 1;
@@ -152,7 +154,7 @@ mlir::func::FuncOp KernelModule::EmitJob(const CallSlots& slots, Job& job, JobCa
   b.setInsertionPointToStart(entry);
   ir::ScalarBuilder s(b, call.getLoc());
   auto pointer_of = [&](const Slot& slot) -> Value {
-    int index = FindSlot(result.slots, slots.Resolve(slot));
+    int index = result.slots.Find(slots.Resolve(slot));
     SINTER_CHECK(index >= 0) << "in the call " << call.getName().str();
     return entry->getArgument(index);
   };
@@ -171,18 +173,28 @@ mlir::func::FuncOp KernelModule::EmitJob(const CallSlots& slots, Job& job, JobCa
   return function;
 }
 
-mlir::func::FuncOp KernelModule::EmitKernel(const CallSlots& slots, ArrayRef<JobCall> jobs,
-                                            ArrayRef<Slot> buffers) {
-  if (jobs.size() <= kMostJobs) return EmitCalls(slots, jobs, 0, jobs.size() == 1, buffers);
-  mlir::Location loc = slots.call().getLoc();
+mlir::func::FuncOp KernelModule::EmitKernel(mlir::Location loc, ArrayRef<JobCall> jobs,
+                                            const LaunchBuffers& buffers) {
+  llvm::MapVector<llvm::StringRef, SmallVector<const JobCall*>> by_body;
+  for (const JobCall& job : jobs) by_body[job.body].push_back(&job);
+  SmallVector<const JobCall*> single;
+  for (const JobCall& job : jobs) {
+    if (by_body[job.body].size() < kFewestTabled) single.push_back(&job);
+  }
+  if (jobs.size() == single.size() && jobs.size() <= kMostJobs)
+    return EmitCalls(loc, single, jobs.size() == 1, buffers);
+  if (single.empty() && by_body.size() == 1) return EmitLoop(loc, by_body.front().second, buffers);
   SmallVector<std::string> parts;
-  int64_t first = 0;
-  for (; !jobs.empty(); jobs = jobs.drop_front(std::min(jobs.size(), kMostJobs))) {
-    ArrayRef<JobCall> part = jobs.take_front(kMostJobs);
-    mlir::func::FuncOp function = EmitCalls(slots, part, first, /*alone=*/false, buffers);
+  auto add_part = [&](mlir::func::FuncOp function) {
     function.setPrivate();
     parts.push_back(Share(function, parts_, absl::StrCat(kBodyPrefix, "part_", parts_.size())));
-    for (const JobCall& job : part) first += job.units;
+  };
+  for (ArrayRef<const JobCall*> rest = single; !rest.empty();
+       rest = rest.drop_front(std::min(rest.size(), kMostJobs))) {
+    add_part(EmitCalls(loc, rest.take_front(kMostJobs), /*alone=*/false, buffers));
+  }
+  for (const auto& [body, calls] : by_body) {
+    if (calls.size() >= kFewestTabled) add_part(EmitLoop(loc, calls, buffers));
   }
   mlir::func::FuncOp function = AddKernel(loc);
   mlir::OpBuilder b = mlir::OpBuilder::atBlockEnd(&function.getBody().front());
@@ -202,32 +214,19 @@ mlir::func::FuncOp KernelModule::AddKernel(mlir::Location loc) {
   return function;
 }
 
-// Emits the calls of some of a kernel's jobs as a function of a kernel's type. The jobs' units begin at
-// `first`. `alone` is true if the kernel has no other jobs.
-mlir::func::FuncOp KernelModule::EmitCalls(const CallSlots& slots, ArrayRef<JobCall> jobs, int64_t first,
-                                           bool alone, ArrayRef<Slot> buffers) {
-  plan_ir::CallOp call = slots.call();
-  mlir::Location loc = call.getLoc();
+// Emits the calls of some of a kernel's jobs as a function of a kernel's type. `alone` is true if the kernel
+// has no other jobs.
+mlir::func::FuncOp KernelModule::EmitCalls(mlir::Location loc, ArrayRef<const JobCall*> jobs, bool alone,
+                                           const LaunchBuffers& buffers) {
   auto pointer = LLVM::LLVMPointerType::get(module_->getContext());
   mlir::func::FuncOp function = AddKernel(loc);
   mlir::Block* entry = &function.getBody().front();
   mlir::OpBuilder b = mlir::OpBuilder::atBlockEnd(entry);
   ir::ScalarBuilder s(b, loc);
   KernelEmitter e(s);
-  auto number_of = [&](const Slot& slot) {
-    int index = FindSlot(buffers, slot);
-    // The slot is read here and overwritten by an output of a later launch: the same memory under the input's
-    // name.
-    if (index < 0) {
-      auto found = llvm::find_if(buffers, [&](const Slot& b) { return SamePlace(slots.Resolve(b), slot); });
-      if (found != buffers.end()) index = found - buffers.begin();
-    }
-    SINTER_CHECK(index >= 0) << "in the call " << call.getName().str();
-    return index;
-  };
   std::map<int, Value> pointers;  // Pointers of the buffers that the jobs use, by buffer number.
-  for (const JobCall& job : jobs) {
-    for (const Slot& slot : job.slots) pointers[number_of(slot)];
+  for (const JobCall* job : jobs) {
+    for (const Slot& slot : job->slots.slots()) pointers[buffers.NumberOf(slot)];
   }
   for (auto& [index, value] : pointers) {
     Value address = e.Address(entry->getArgument(0), pointer, e.index(index));
@@ -235,25 +234,90 @@ mlir::func::FuncOp KernelModule::EmitCalls(const CallSlots& slots, ArrayRef<JobC
   }
   Value begin = b.create<mlir::arith::IndexCastOp>(loc, b.getIndexType(), entry->getArgument(1));
   Value end = b.create<mlir::arith::IndexCastOp>(loc, b.getIndexType(), entry->getArgument(2));
-  for (const JobCall& job : jobs) {
+  for (const JobCall* job : jobs) {
     // Returns the job's part of [begin, end), in the units of its function; empty if the ranges do not
     // intersect.
     auto local = [&](Value unit, bool is_end) {
-      Value offset = e.sub(unit, e.index(first));
+      Value offset = e.sub(unit, e.index(job->first));
       if (!alone) offset = e.max(offset, e.index(0));
-      offset = e.mul(offset, e.index(job.unit_length));
-      return is_end && (!alone || job.unit_length > 1) ? e.min(offset, e.index(job.length)) : offset;
+      offset = e.mul(offset, e.index(job->unit_length));
+      return is_end && (!alone || job->unit_length > 1) ? e.min(offset, e.index(job->length)) : offset;
     };
     SmallVector<Value> arguments;
-    for (const Slot& slot : job.slots) arguments.push_back(pointers.at(number_of(slot)));
+    for (const Slot& slot : job->slots.slots()) arguments.push_back(pointers.at(buffers.NumberOf(slot)));
     arguments.push_back(entry->getArgument(3));
     arguments.push_back(local(begin, false));
     arguments.push_back(local(end, true));
-    b.create<mlir::func::CallOp>(loc, job.body, mlir::TypeRange(), arguments);
-    first += job.units;
+    b.create<mlir::func::CallOp>(loc, job->body, mlir::TypeRange(), arguments);
   }
   b.create<mlir::func::ReturnOp>(loc);
   return function;
+}
+
+// Emits jobs of one loop function as a loop over a table, so that the code does not grow with their number. A
+// row of the table is the job's first unit, the length of a unit, the job's length, and the numbers of its
+// buffers.
+mlir::func::FuncOp KernelModule::EmitLoop(mlir::Location loc, ArrayRef<const JobCall*> jobs,
+                                          const LaunchBuffers& buffers) {
+  constexpr size_t kBuffers = 3;
+  std::vector<int64_t> table;
+  for (const JobCall* job : jobs) {
+    table.insert(table.end(), {job->first, job->unit_length, job->length});
+    for (const Slot& slot : job->slots.slots()) table.push_back(buffers.NumberOf(slot));
+  }
+  const size_t row = kBuffers + jobs[0]->slots.size();
+  auto pointer = LLVM::LLVMPointerType::get(module_->getContext());
+  LLVM::GlobalOp global = TableOf(loc, table);
+  mlir::func::FuncOp function = AddKernel(loc);
+  mlir::Block* entry = &function.getBody().front();
+  mlir::OpBuilder b = mlir::OpBuilder::atBlockEnd(entry);
+  auto index_of = [&](Value integer) -> Value {
+    return b.create<mlir::arith::IndexCastOp>(loc, b.getIndexType(), integer);
+  };
+  Value rows = b.create<LLVM::AddressOfOp>(loc, global);
+  Value begin = index_of(entry->getArgument(1)), end = index_of(entry->getArgument(2));
+  Value zero = b.create<mlir::arith::ConstantIndexOp>(loc, 0);
+  Value one = b.create<mlir::arith::ConstantIndexOp>(loc, 1);
+  Value count = b.create<mlir::arith::ConstantIndexOp>(loc, jobs.size());
+  auto loop = b.create<mlir::scf::ForOp>(loc, zero, count, one);
+  b.setInsertionPointToStart(loop.getBody());
+  ir::ScalarBuilder s(b, loc);
+  KernelEmitter e(s);
+  Value at = e.mul(loop.getInductionVar(), e.index(row));
+  auto column = [&](size_t c) {
+    Value address = e.Address(rows, b.getI64Type(), e.add(at, e.index(c)));
+    return index_of(b.create<LLVM::LoadOp>(loc, b.getI64Type(), address));
+  };
+  Value first = column(0), unit_length = column(1), length = column(2);
+  Value from = e.mul(e.max(e.sub(begin, first), e.index(0)), unit_length);
+  Value to = e.min(e.mul(e.sub(end, first), unit_length), length);
+  Value has_part = b.create<mlir::arith::CmpIOp>(loc, mlir::arith::CmpIPredicate::slt, from, to);
+  auto part = b.create<mlir::scf::IfOp>(loc, has_part);
+  b.setInsertionPointToStart(part.thenBlock());
+  SmallVector<Value> arguments;
+  for (size_t c = kBuffers; c < row; ++c) {
+    Value address = e.Address(entry->getArgument(0), pointer, column(c));
+    arguments.push_back(b.create<LLVM::LoadOp>(loc, pointer, address));
+  }
+  arguments.append({entry->getArgument(3), from, to});
+  b.create<mlir::func::CallOp>(loc, jobs[0]->body, mlir::TypeRange(), arguments);
+  b.setInsertionPointToEnd(entry);
+  b.create<mlir::func::ReturnOp>(loc);
+  return function;
+}
+
+// Returns the constant with these numbers. Equal tables are one constant, so that equal kernels are equal
+// text.
+LLVM::GlobalOp KernelModule::TableOf(mlir::Location loc, const std::vector<int64_t>& table) {
+  LLVM::GlobalOp& global = tables_[table];
+  if (global) return global;
+  mlir::OpBuilder b = mlir::OpBuilder::atBlockBegin(module_->getBody());
+  auto tensor = mlir::RankedTensorType::get({static_cast<int64_t>(table.size())}, b.getI64Type());
+  global = b.create<LLVM::GlobalOp>(loc, LLVM::LLVMArrayType::get(b.getI64Type(), table.size()),
+                                    /*isConstant=*/true, LLVM::Linkage::Private,
+                                    absl::StrCat(kBodyPrefix, "jobs_", tables_.size()),
+                                    mlir::DenseElementsAttr::get(tensor, ArrayRef<int64_t>(table)));
+  return global;
 }
 
 const LoopTarget& CpuLoopTarget() {

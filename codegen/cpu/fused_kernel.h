@@ -7,17 +7,19 @@
 //
 // A kernel is void(void* const* buffers, int64_t begin, int64_t end, void* scratch); it computes the units
 // [begin, end) of [0, units). `buffers` are the launch's inputs, then its outputs. Equal kernels share one
-// symbol. Jobs that differ only in their pointers and their length share one loop, so the code does not grow
-// with the number of parameters or layers.
+// symbol. Jobs that differ only in their pointers and their length share one loop, and many of them one call
+// of it, so the code does not grow with the number of parameters or layers.
 #ifndef SINTER_CODEGEN_CPU_FUSED_KERNEL_H_
 #define SINTER_CODEGEN_CPU_FUSED_KERNEL_H_
 
+#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "llvm/ADT/StringMap.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "sinter/codegen/loops/fused_launches.h"
 #include "sinter/codegen/loops/loop_target.h"
@@ -35,6 +37,7 @@ struct KernelLaunch {
 };
 
 class CallSlots;
+class LaunchBuffers;
 
 class KernelModule {
  public:
@@ -53,10 +56,13 @@ class KernelModule {
   KernelLaunch AddLaunch(const CallSlots& slots, std::vector<Job>& jobs);
   JobCall AddJob(const CallSlots& slots, Job& job);
   mlir::func::FuncOp EmitJob(const CallSlots& slots, Job& job, JobCall& result);
-  mlir::func::FuncOp EmitKernel(const CallSlots& slots, llvm::ArrayRef<JobCall> jobs,
-                                llvm::ArrayRef<Slot> buffers);
-  mlir::func::FuncOp EmitCalls(const CallSlots& slots, llvm::ArrayRef<JobCall> jobs, int64_t first,
-                               bool alone, llvm::ArrayRef<Slot> buffers);
+  mlir::func::FuncOp EmitKernel(mlir::Location loc, llvm::ArrayRef<JobCall> jobs,
+                                const LaunchBuffers& buffers);
+  mlir::func::FuncOp EmitCalls(mlir::Location loc, llvm::ArrayRef<const JobCall*> jobs, bool alone,
+                               const LaunchBuffers& buffers);
+  mlir::func::FuncOp EmitLoop(mlir::Location loc, llvm::ArrayRef<const JobCall*> jobs,
+                              const LaunchBuffers& buffers);
+  mlir::LLVM::GlobalOp TableOf(mlir::Location loc, const std::vector<int64_t>& table);
   mlir::func::FuncOp AddKernel(mlir::Location loc);
   // Returns the name of an equal function if there is one; else gives `function` its own name.
   std::string Share(mlir::func::FuncOp function, llvm::StringMap<std::string>& known,
@@ -64,6 +70,7 @@ class KernelModule {
 
   mlir::OwningOpRef<mlir::ModuleOp> module_;
   llvm::StringMap<std::string> bodies_, parts_, kernels_;
+  std::map<std::vector<int64_t>, mlir::LLVM::GlobalOp> tables_;
 };
 
 // How CPUs cut jobs.

@@ -27,7 +27,7 @@ using llvm::SmallVector;
 // A call of a device function: its buffers, its blocks, and, for flat loops, its elements.
 struct CudaKernels::JobCall {
   std::string body;  // The function's text, with `body` as its name.
-  SmallVector<Slot> slots;
+  SlotList slots;
   int64_t blocks = 0, block = 0, length = 0, resident = 0;
 };
 
@@ -104,14 +104,14 @@ absl::StatusOr<std::vector<CudaLaunch>> CudaKernels::AddLaunches(plan_ir::CallOp
 }
 
 CudaKernels::JobCall CudaKernels::EmitJob(const CallSlots& slots, Job& job, bool alone,
-                                          ArrayRef<Slot> all_written) {
+                                          const SlotList& all_written) {
   plan_ir::CallOp call = slots.call();
   CudaSchedule schedule = MakeCudaSchedule(job, alone);
   JobCall result;
-  SmallVector<Slot> read, written;
+  SlotList read, written;
   CollectSlots(job, read, written);
-  for (const Slot& slot : read) AddSlot(result.slots, slots.Resolve(slot));
-  for (const Slot& slot : written) AddSlot(result.slots, slot);
+  for (const Slot& slot : read.slots()) result.slots.Add(slots.Resolve(slot));
+  for (const Slot& slot : written.slots()) result.slots.Add(slot);
   result.blocks = schedule.blocks;
   result.block = schedule.block;
   result.resident = schedule.resident;
@@ -127,9 +127,9 @@ CudaKernels::JobCall CudaKernels::EmitJob(const CallSlots& slots, Job& job, bool
   ir::ScalarBuilder s(b, call.getLoc());
   auto place_of = [&](const Slot& slot) {
     Slot resolved = slots.Resolve(slot);
-    int index = FindSlot(result.slots, resolved);
+    int index = result.slots.Find(resolved);
     SINTER_CHECK(index >= 0) << "in the call " << call.getName().str();
-    return CudaThread::Place{entry->getArgument(index), FindSlot(all_written, resolved) < 0,
+    return CudaThread::Place{entry->getArgument(index), all_written.Find(resolved) < 0,
                              IsAligned(call, resolved)};
   };
   size_t n = result.slots.size();
@@ -146,24 +146,15 @@ CudaKernels::JobCall CudaKernels::EmitJob(const CallSlots& slots, Job& job, bool
 // The text of a launch: the jobs' functions, tables of equal jobs, and a kernel that assigns each block to
 // its job.
 struct CudaKernels::KernelText {
-  const CallSlots& slots;
+  plan_ir::CallOp call;
   const std::vector<JobCall>& calls;
-  ArrayRef<Slot> buffers;
+  const LaunchBuffers& buffers;
   std::string functions, dispatch;
-
-  // A slot may be read here and overwritten by an output of a later launch: the same memory under the input's
-  // name.
-  int NumberOf(const Slot& slot) {
-    int index = FindSlot(buffers, slot);
-    if (index >= 0) return index;
-    auto found = llvm::find_if(buffers, [&](const Slot& b) { return SamePlace(slots.Resolve(b), slot); });
-    SINTER_CHECK(found != buffers.end()) << "in the call " << slots.call().getName().str();
-    return static_cast<int>(found - buffers.begin());
-  }
 
   void AddCall(const std::string& body, const JobCall& job, int64_t first) {
     std::string arguments;
-    for (const Slot& slot : job.slots) absl::StrAppend(&arguments, "b.p[", NumberOf(slot), "], ");
+    for (const Slot& slot : job.slots.slots())
+      absl::StrAppend(&arguments, "b.p[", buffers.NumberOf(slot), "], ");
     absl::StrAppend(&dispatch, "    ", body, "(", arguments, "block - ", first, ", thread, ", job.length,
                     ");\n");
   }
@@ -174,7 +165,8 @@ struct CudaKernels::KernelText {
     for (size_t j : group.jobs) {
       absl::StrAppend(&firsts, first, ", ");
       absl::StrAppend(&lengths, calls[j].length, ", ");
-      for (const Slot& slot : calls[j].slots) absl::StrAppend(&pointers, NumberOf(slot), ", ");
+      for (const Slot& slot : calls[j].slots.slots())
+        absl::StrAppend(&pointers, buffers.NumberOf(slot), ", ");
       first += calls[j].blocks;
     }
     absl::StrAppend(&functions, "__constant__ const u32 first_", g, "[] = {", firsts, "};\n",
@@ -209,7 +201,7 @@ struct CudaKernels::KernelText {
   }
 
   CudaSource Finish(int64_t block, int64_t resident) {
-    bool index32 = LargestTensor(buffers) < kMaxIndex32;
+    bool index32 = LargestTensor(buffers.slots()) < kMaxIndex32;
     std::string text = absl::StrCat(
         index32 ? "typedef i32 idx;\ntypedef u32 uidx;\n\n" : "typedef i64 idx;\ntypedef u64 uidx;\n\n",
         functions, "struct Buffers {\n  char* p[", std::max<size_t>(1, buffers.size()), "];\n};\n");
@@ -217,7 +209,7 @@ struct CudaKernels::KernelText {
         absl::StrCat("(const __grid_constant__ Buffers b) {\n  sn_start();\n",
                      "  const idx block = blockIdx.x, thread = threadIdx.x;\n", dispatch, "}\n");
     const std::string bounds = resident > 0 ? absl::StrCat(block, ", ", resident) : absl::StrCat(block);
-    std::string symbol = absl::StrCat(NameOps(slots.call()), ShortHash(absl::StrCat(text, bounds, code)));
+    std::string symbol = absl::StrCat(NameOps(call), ShortHash(absl::StrCat(text, bounds, code)));
     absl::StrAppend(&text, "extern \"C\" __global__ void __launch_bounds__(", bounds, ") ", symbol, code);
     return {.symbol = symbol, .text = text, .has_programmatic_launch = true};
   }
@@ -226,18 +218,17 @@ struct CudaKernels::KernelText {
 absl::StatusOr<CudaLaunch> CudaKernels::AddLaunch(const CallSlots& slots, std::vector<Job>& jobs) {
   plan_ir::CallOp call = slots.call();
   CudaLaunch launch;
-  SmallVector<Slot> read, written, buffers;
+  SlotList read, written;
   for (const Job& job : jobs) {
     CollectSlots(job, read, written);
     launch.flops += JobFlops(job);
   }
   std::vector<JobCall> calls;
   for (Job& job : jobs) calls.push_back(EmitJob(slots, job, jobs.size() == 1, written));
-  launch.inputs.assign(read.begin(), read.end());
-  launch.outputs.assign(written.begin(), written.end());
-  buffers.append(read);
-  buffers.append(written);
-  for (const Slot& slot : buffers) launch.bytes += plan_ir::TensorBytes(slot.type);
+  launch.inputs = read.slots();
+  launch.outputs = written.slots();
+  const LaunchBuffers buffers(slots, read, written);
+  for (const Slot& slot : buffers.slots()) launch.bytes += plan_ir::TensorBytes(slot.type);
   if (buffers.size() > kMaxGpuKernelBuffers) {
     return absl::UnimplementedError(absl::StrCat(UserLine(call.getLoc()), ": the kernel '",
                                                  call.getName().str(), "' works on ", buffers.size(),
@@ -254,7 +245,7 @@ absl::StatusOr<CudaLaunch> CudaKernels::AddLaunch(const CallSlots& slots, std::v
     launch.block = calls[j].block;
   }
   if (launch.grid == 0) return launch;
-  KernelText text{slots, calls, buffers, "", ""};
+  KernelText text{call, calls, buffers, "", ""};
   text.AddGroups(groups);
   launch.kernel = AddSource(text.Finish(launch.block, calls.size() == 1 ? calls.front().resident : 0));
   return launch;

@@ -30,6 +30,7 @@ struct CudaLaunch {
 };
 
 class CallSlots;
+class SlotList;
 
 class CudaKernels {
  public:
@@ -50,7 +51,7 @@ class CudaKernels {
   struct KernelText;
 
   absl::StatusOr<CudaLaunch> AddLaunch(const CallSlots& slots, std::vector<Job>& jobs);
-  JobCall EmitJob(const CallSlots& slots, Job& job, bool alone, llvm::ArrayRef<Slot> written);
+  JobCall EmitJob(const CallSlots& slots, Job& job, bool alone, const SlotList& written);
 
   mlir::MLIRContext* context_;
   mlir::OwningOpRef<mlir::ModuleOp>

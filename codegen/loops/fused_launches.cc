@@ -104,6 +104,24 @@ class Cutter {
     });
   }
 
+  // The jobs whose results the trace reads.
+  std::set<int> Owners(const Trace& trace) const {
+    std::set<int> jobs;
+    for (int index : trace.reductions)
+      jobs.insert(owner_of_.at(trace.requests[index].tensor.getDefiningOp()));
+    return jobs;
+  }
+
+  // The jobs for which Touches is true. Parameters are many and share nothing, so no list of jobs is walked.
+  std::set<int> Touching(const Trace& trace) const {
+    std::set<int> jobs;
+    for (const Request& request : trace.requests) {
+      if (auto found = touching_.find(request.tensor); found != touching_.end())
+        jobs.insert(found->second.begin(), found->second.end());
+    }
+    return jobs;
+  }
+
   void Join(int j, const Trace& trace) {
     for (int index : trace.reductions) {
       Value tensor = trace.requests[index].tensor;
@@ -117,8 +135,8 @@ class Cutter {
     for (const Request& request : trace.requests) {
       const bool is_number =
           llvm::cast<mlir::RankedTensorType>(request.tensor.getType()).getNumElements() == 1;
-      if (is_number ? of_numbers : !uniform_.contains(request.tensor))
-        jobs_[j].tensors.insert(request.tensor);
+      if (!(is_number ? of_numbers : !uniform_.contains(request.tensor))) continue;
+      if (jobs_[j].tensors.insert(request.tensor).second) touching_[request.tensor].push_back(j);
     }
   }
 
@@ -138,11 +156,13 @@ class Cutter {
     llvm::SmallBitVector reduced(shape.size());
     for (int64_t d : op.getReducedDims()) reduced.set(d);
     int home = -1;
-    for (size_t j = 0; j < jobs_.size() && home < 0; ++j) {
+    std::set<int> near = Owners(reduction.trace);
+    near.merge(Touching(reduction.trace));
+    for (int j : near) {
       const Job& job = jobs_[j].job;
-      if (llvm::equal(job.domain, shape) && job.reduced == reduced && CanJoin(j, reduction.trace, false) &&
-          (Touches(jobs_[j], reduction.trace) || Uses(j, reduction.trace))) {
+      if (llvm::equal(job.domain, shape) && job.reduced == reduced && CanJoin(j, reduction.trace, false)) {
         home = j;
+        break;
       }
     }
     if (home < 0) home = NewJob(shape, op.getReducedDims());
@@ -157,10 +177,9 @@ class Cutter {
     llvm::ArrayRef<int64_t> shape = ShapeOf(value);
     // Prefers a job whose reductions it uses, then a job that reads the same tensors, then a new job.
     for (bool uses : {true, false}) {
-      for (size_t j = 0; j < jobs_.size(); ++j) {
+      for (int j : uses ? Owners(output.trace) : Touching(output.trace)) {
         Job& job = jobs_[j].job;
         bool has_reductions = !job.reductions.empty();
-        if (uses ? !Uses(j, output.trace) : !Touches(jobs_[j], output.trace)) continue;
         // On a GPU, chunks can store outputs that do not depend on the chunked reductions. On a CPU, chunk
         // loops store nothing.
         bool may_store = !jobs_[j].chunked || target_.model().stores_from_chunks;
@@ -381,6 +400,7 @@ class Cutter {
   SmallVector<std::pair<int, int>> shared_;
   llvm::DenseSet<Value> uniform_;
   std::vector<JobDraft> jobs_;
+  llvm::DenseMap<Value, SmallVector<int, 1>> touching_;  // The jobs that have a tensor in JobDraft::tensors.
   llvm::DenseMap<mlir::Operation*, int> owner_of_;
   std::vector<std::pair<Value, int>> materialized_;
   llvm::DenseMap<Value, Slot> places_;

@@ -3,11 +3,11 @@
 #include <map>
 
 #include "sinter/codegen/places/buffer_region.h"
+#include "sinter/runtime/host/status.h"
 
 namespace sinter::codegen {
 
 using llvm::ArrayRef;
-using llvm::SmallVector;
 
 namespace {
 
@@ -36,29 +36,46 @@ Slot CallSlots::Resolve(const Slot& slot) const {
   return {kind, index, 0, slot.type};
 }
 
-bool SamePlace(const Slot& a, const Slot& b) {
-  return a.kind == b.kind && a.index == b.index && a.offset == b.offset;
+void SlotList::Add(const Slot& slot) {
+  const Key key(slot.kind, slot.index, slot.offset);
+  if (numbers_.try_emplace(key, static_cast<int>(slots_.size())).second) slots_.push_back(slot);
 }
 
-int FindSlot(ArrayRef<Slot> slots, const Slot& slot) {
-  auto found = llvm::find_if(slots, [&](const Slot& s) { return SamePlace(s, slot); });
-  return found == slots.end() ? -1 : found - slots.begin();
+int SlotList::Find(const Slot& slot) const {
+  auto found = numbers_.find(Key(slot.kind, slot.index, slot.offset));
+  return found == numbers_.end() ? -1 : found->second;
 }
 
-void AddSlot(SmallVector<Slot>& slots, const Slot& slot) {
-  if (FindSlot(slots, slot) < 0) slots.push_back(slot);
+LaunchBuffers::LaunchBuffers(const CallSlots& slots, const SlotList& read, const SlotList& written)
+    : slots_(slots), buffers_(read.slots()) {
+  llvm::append_range(buffers_, written.slots());
+  for (auto [i, slot] : llvm::enumerate(buffers_)) {
+    own_.Add(slot);
+    if (own_.size() > of_own_.size()) of_own_.push_back(static_cast<int>(i));
+    resolved_.Add(slots.Resolve(slot));
+    if (resolved_.size() > of_resolved_.size()) of_resolved_.push_back(static_cast<int>(i));
+  }
 }
 
-void CollectSlots(const Job& job, SmallVector<Slot>& read, SmallVector<Slot>& written) {
-  for (auto& [tensor, slot] : job.reads) AddSlot(read, slot);
+int LaunchBuffers::NumberOf(const Slot& slot) const {
+  if (int own = own_.Find(slot); own >= 0) return of_own_[own];
+  // The slot is read here and overwritten by an output of a later launch: the same memory under the input's
+  // name.
+  const int resolved = resolved_.Find(slot);
+  SINTER_CHECK(resolved >= 0) << "in the call " << plan_ir::CallOp(slots_.call()).getName().str();
+  return of_resolved_[resolved];
+}
+
+void CollectSlots(const Job& job, SlotList& read, SlotList& written) {
+  for (auto& [tensor, slot] : job.reads) read.Add(slot);
   for (const JobReduction& r : job.reductions) {
-    for (const Slot& slot : r.partials) AddSlot(job.kind == Job::Kind::kCombine ? read : written, slot);
+    for (const Slot& slot : r.partials) (job.kind == Job::Kind::kCombine ? read : written).Add(slot);
   }
   for (const JobReduction& r : job.column_reductions) {
-    for (const Slot& slot : r.partials) AddSlot(written, slot);
+    for (const Slot& slot : r.partials) written.Add(slot);
   }
-  for (const JobOutput& o : job.full_outputs) AddSlot(written, o.slot);
-  for (const JobOutput& o : job.reduced_outputs) AddSlot(written, o.slot);
+  for (const JobOutput& o : job.full_outputs) written.Add(o.slot);
+  for (const JobOutput& o : job.reduced_outputs) written.Add(o.slot);
 }
 
 void EraseDead(mlir::Block& block) {

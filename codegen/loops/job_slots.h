@@ -1,10 +1,14 @@
 // The memory that the jobs of a fused call use, as function parameters, and the cost of the jobs.
 //
-//   SmallVector<Slot> read, written;
+//   SlotList read, written, parameters;
 //   CollectSlots(job, read, written);
-//   for (const Slot& slot : read) AddSlot(parameters, call_slots.Resolve(slot));
+//   for (const Slot& slot : read.slots()) parameters.Add(call_slots.Resolve(slot));
 #ifndef SINTER_CODEGEN_LOOPS_JOB_SLOTS_H_
 #define SINTER_CODEGEN_LOOPS_JOB_SLOTS_H_
+
+#include <map>
+#include <tuple>
+#include <vector>
 
 #include "sinter/codegen/loops/fused_launches.h"
 
@@ -26,14 +30,44 @@ class CallSlots {
   std::vector<std::pair<Slot::Kind, int>> ins_;
 };
 
-// True if two slots are the same bytes of the same buffer, whatever their types.
-bool SamePlace(const Slot& a, const Slot& b);
-// FindSlot returns -1 if `slot` is not in `slots`. AddSlot adds `slot` unless `slots` has it.
-int FindSlot(llvm::ArrayRef<Slot> slots, const Slot& slot);
-void AddSlot(llvm::SmallVector<Slot>& slots, const Slot& slot);
+// A list of distinct slots, numbered from 0. Slots are the same if they are the same bytes of the same
+// buffer, whatever their types.
+class SlotList {
+ public:
+  // Adds `slot` unless the list has it.
+  void Add(const Slot& slot);
+  // Returns the slot's number; -1 if the list does not have it.
+  int Find(const Slot& slot) const;
+  llvm::ArrayRef<Slot> slots() const { return slots_; }
+  size_t size() const { return slots_.size(); }
 
-// Returns the slots that the job reads, and separately those that it writes.
-void CollectSlots(const Job& job, llvm::SmallVector<Slot>& read, llvm::SmallVector<Slot>& written);
+ private:
+  using Key = std::tuple<Slot::Kind, int, int64_t>;
+
+  std::vector<Slot> slots_;
+  std::map<Key, int> numbers_;  // A launch may have thousands.
+};
+
+// The buffers of a launch: those that its jobs read, then those that they write.
+class LaunchBuffers {
+ public:
+  LaunchBuffers(const CallSlots& slots, const SlotList& read, const SlotList& written);
+
+  size_t size() const { return buffers_.size(); }
+  llvm::ArrayRef<Slot> slots() const { return buffers_; }
+  // Returns the number of the buffer that holds `slot`.
+  int NumberOf(const Slot& slot) const;
+
+ private:
+  const CallSlots& slots_;
+  std::vector<Slot> buffers_;
+  SlotList resolved_;                      // By CallSlots::Resolve.
+  SlotList own_;                           // As the jobs name them.
+  std::vector<int> of_own_, of_resolved_;  // The buffers' numbers.
+};
+
+// Adds the slots that the job reads, and separately those that it writes.
+void CollectSlots(const Job& job, SlotList& read, SlotList& written);
 
 // Erases unused ops. Folding leaves unused constants behind, mostly lengths; without them equal loops have
 // equal text.

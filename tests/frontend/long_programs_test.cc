@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sinter/frontend/sinter.h"
@@ -45,6 +46,21 @@ void Ports(Builder& b, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     b.Output("y" + std::to_string(i), Tanh(b.Input("x" + std::to_string(i), F32, {kLongWidth})));
   }
+}
+
+// Trains a network of `blocks` equal residual blocks.
+void Blocks(Builder& b, int64_t blocks) {
+  Tensor x = b.Input("x", F32, {kLongBatch, kLongWidth}), h = x;
+  for (int64_t i = 0; i < blocks; ++i) {
+    auto weight = [&](const char* name, const Shape& shape) {
+      return b.Read(b.MakeVariable(absl::StrCat("block", i, ".", name), F32, shape,
+                                   {.init = {VariableInit::Kind::kUniform, -0.1, 0.1}}));
+    };
+    const Tensor norm = LayerNorm(h, weight("scale", {kLongWidth}), weight("offset", {kLongWidth}));
+    const Tensor wide = Gelu(MatMul(norm, weight("in", {kLongWidth, kLongWidth})));
+    h = h + MatMul(wide, weight("out", {kLongWidth, kLongWidth}));
+  }
+  optim::AdamW{}.Minimize(Mean(Square(h)));
 }
 
 Graph Make(void (*build)(Builder&, int64_t), int64_t length) {
@@ -153,6 +169,27 @@ TEST(ManySlicesTest, GiveBackTheirGradientsInPlace) {
       ASSERT_EQ(values[i], is_sliced ? 0.5f - 0.125f * static_cast<float>(t) : 0.5f) << "slice " << t;
     }
   }
+}
+
+int Count(const std::string& text, const std::string& part) {
+  int count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+// The generated code does not grow with the number of equal blocks, and the blocks' steps are the same.
+TEST(EqualBlocksTest, ShareTheirKernels) {
+  auto functions = [](int64_t blocks) {
+    CompileReport report;
+    absl::StatusOr<Plan> plan = Compile(Make(Blocks, blocks), {.dump_stages = {"kernels"}}, &report);
+    EXPECT_TRUE(plan.ok()) << plan.status();
+    return Count(report.dumps["kernels"], "func.func");
+  };
+  // Fewer parameters than this are updated by calls in a row rather than by a loop.
+  constexpr int64_t kFewestBlocks = 8;
+  const int few = functions(kFewestBlocks);
+  EXPECT_GT(few, 4);
+  EXPECT_EQ(functions(4 * kFewestBlocks), few);
 }
 
 }  // namespace
