@@ -5,9 +5,11 @@
 #include <filesystem>
 #include <functional>
 #include <limits>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "mlir/IR/OperationSupport.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
@@ -101,6 +103,24 @@ absl::StatusOr<int> CpuOptimization() {
       absl::StrCat("SINTER_CPU_OPTIMIZATION is \"", text, "\": write 0, 1, 2 or 3"));
 }
 
+// Simplifies a module, unless nothing has changed it since the last time: most models have no loops, images or
+// unit dimensions to rewrite, and simplifying a long program takes longer than finding that.
+class Simplifier {
+ public:
+  mlir::LogicalResult Run(mlir::ModuleOp module, bool verify) {
+    if (last_ && *last_ == mlir::OperationFingerPrint(module)) return mlir::success();
+    mlir::PassManager manager(module.getContext(), mlir::ModuleOp::getOperationName());
+    manager.enableVerifier(verify);
+    AddSimplify(manager);
+    const mlir::LogicalResult result = manager.run(module);
+    last_.emplace(module);
+    return result;
+  }
+
+ private:
+  std::optional<mlir::OperationFingerPrint> last_;
+};
+
 // Runs every stage on `module`, which is modified, and emits the plan. `unnamed` is the plan's name if the
 // module has none.
 absl::StatusOr<Plan> CompileModule(mlir::ModuleOp module, const std::string& unnamed,
@@ -124,13 +144,16 @@ absl::StatusOr<Plan> CompileModule(mlir::ModuleOp module, const std::string& unn
   if (mlir::failed(mlir::verify(module))) return diagnostics.Error("verify");
   SINTER_RETURN_IF_ERROR(SetMesh(module, options));
   std::vector<std::string> whole_notes;
+  Simplifier simplifier;
   for (const Stage& stage : Pipeline()) {
     auto start = std::chrono::steady_clock::now();
     mlir::PassManager manager(module.getContext(), mlir::ModuleOp::getOperationName());
     manager.enableVerifier(options.verify_each_pass);
     stage.add(manager, options);
     if (options.verify_each_pass) manager.addPass(createVerifyPlacement());
-    if (mlir::failed(manager.run(module))) return diagnostics.Error(stage.name);
+    if (mlir::failed(manager.run(module)) ||
+        (stage.simplifies && mlir::failed(simplifier.Run(module, options.verify_each_pass))))
+      return diagnostics.Error(stage.name);
     std::vector<std::string> remarks = diagnostics.TakeRemarks();
     if (stage.explains_ranks) whole_notes.insert(whole_notes.end(), remarks.begin(), remarks.end());
     if (stage.remarks) {

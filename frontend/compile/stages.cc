@@ -49,9 +49,12 @@ void Place(Manager& m, const CompileOptions& o) {
                                       .copies = o.copies == Copies::kAutomatic ? "automatic" : "explicit"}));
 }
 
-void Simplify(Manager& m, const CompileOptions&) {
-  m.addNestedPass<FuncOp>(mlir::createCanonicalizerPass());
-  m.addNestedPass<FuncOp>(mlir::createCSEPass());
+void Simplify(Manager& m, const CompileOptions&) { AddSimplify(m); }
+
+// Returns the stage with AddSimplify after it.
+Stage Simplified(Stage stage) {
+  stage.simplifies = true;
+  return stage;
 }
 
 void GroupBatchNorm(Manager& m, const CompileOptions& o) {
@@ -72,21 +75,11 @@ void Decompose(Manager& m, const CompileOptions& o) {
                                            .report = o.report}));
 }
 
-void Fold(Manager& m, const CompileOptions&) {
-  m.addNestedPass<FuncOp>(mlir::createCanonicalizerPass());
-  m.addNestedPass<FuncOp>(createFoldConstants());
-  m.addNestedPass<FuncOp>(mlir::createCSEPass());
-}
+void Fold(Manager& m, const CompileOptions&) { m.addNestedPass<FuncOp>(createFoldConstants()); }
 
-void SplitLoops(Manager& m, const CompileOptions& o) {
-  m.addNestedPass<FuncOp>(createSplitLoops());
-  Simplify(m, o);
-}
+void SplitLoops(Manager& m, const CompileOptions&) { m.addNestedPass<FuncOp>(createSplitLoops()); }
 
-void NarrowLoops(Manager& m, const CompileOptions& o) {
-  m.addNestedPass<FuncOp>(createNarrowLoops());
-  Simplify(m, o);
-}
+void NarrowLoops(Manager& m, const CompileOptions&) { m.addNestedPass<FuncOp>(createNarrowLoops()); }
 
 void CutVariables(Manager& m, const CompileOptions& o) {
   for (const parallel::Tactic& tactic : o.parallel) {
@@ -127,13 +120,9 @@ void Localise(Manager& m, const CompileOptions& o) {
 void DropUnitDims(Manager& m, const CompileOptions& o) {
   if (o.mesh.axes.empty()) return;
   if (GroupsOfBatchNorm(o) > 1) m.addNestedPass<FuncOp>(createDropUnitDims());
-  Simplify(m, o);
 }
 
-void OutlineLoops(Manager& m, const CompileOptions& o) {
-  m.addPass(createOutlineLoops());
-  Simplify(m, o);
-}
+void OutlineLoops(Manager& m, const CompileOptions&) { m.addPass(createOutlineLoops()); }
 
 void AssignLayouts(Manager& m, const CompileOptions& o) {
   m.addNestedPass<FuncOp>(createAssignLayouts({.layout = LayoutName(o.image_layout)}));
@@ -150,7 +139,6 @@ void GatherPixels(Manager& m, const CompileOptions& o) {
 
 void PadChannels(Manager& m, const CompileOptions& o) {
   if (AllowsNhwc(o)) m.addNestedPass<FuncOp>(createPadChannels());
-  Simplify(m, o);
 }
 
 void MoveReshapes(Manager& m, const CompileOptions& o) {
@@ -166,7 +154,6 @@ void Fuse(Manager& m, const CompileOptions& o) {
 void ChunkRows(Manager& m, const CompileOptions& o) {
   if (o.row_chunk_bytes <= 0) return;
   m.addNestedPass<FuncOp>(createChunkRows({.bytes = o.row_chunk_bytes, .report = o.report}));
-  Simplify(m, o);
 }
 
 // The compiler's stages on tensors, then those on the plan, in order. Each stage is named after its pass, and
@@ -193,20 +180,20 @@ std::vector<Stage> TensorStages() {
       {"decompose", Decompose, &CompileReport::fusion},
       {"concat-along-first",
        [](Manager& m, const Options&) { m.addNestedPass<FuncOp>(createConcatAlongFirst()); }},
-      {"drop-unread-stats",
-       [](Manager& m, const Options&) { m.addNestedPass<FuncOp>(createDropUnreadStats()); }},
-      {"fold-constants", Fold},
-      {"split-loops", SplitLoops},
-      {"narrow-loops", NarrowLoops},
+      Simplified({"drop-unread-stats",
+                  [](Manager& m, const Options&) { m.addNestedPass<FuncOp>(createDropUnreadStats()); }}),
+      Simplified({"fold-constants", Fold}),
+      Simplified({"split-loops", SplitLoops}),
+      Simplified({"narrow-loops", NarrowLoops}),
       {"cut-variables", CutVariables, &CompileReport::copies, /*explains_ranks=*/true},
       {"shard", Shard, &CompileReport::copies, /*explains_ranks=*/true},
       {"localise", Localise, &CompileReport::copies, /*explains_ranks=*/true},
-      {"drop-unit-dims", DropUnitDims},
-      {"outline-loops", OutlineLoops},
+      Simplified({"drop-unit-dims", DropUnitDims}),
+      Simplified({"outline-loops", OutlineLoops}),
       {"assign-layouts", AssignLayouts},
       {"gather-pixels", GatherPixels},
-      {"pad-channels", PadChannels},
-      {"chunk-rows", ChunkRows, &CompileReport::memory},
+      Simplified({"pad-channels", PadChannels}),
+      Simplified({"chunk-rows", ChunkRows, &CompileReport::memory}),
       {"fuse-gelu-gradient",
        [](Manager& m, const Options& o) {
          if (o.fuse_epilogues) m.addNestedPass<FuncOp>(createFuseGeluGradient());
@@ -291,6 +278,11 @@ std::vector<Stage> PlanStages() {
 }
 
 }  // namespace
+
+void AddSimplify(Manager& manager) {
+  manager.addNestedPass<FuncOp>(mlir::createCanonicalizerPass());
+  manager.addNestedPass<FuncOp>(mlir::createCSEPass());
+}
 
 std::vector<Stage> Pipeline() {
   std::vector<Stage> stages = TensorStages();

@@ -24,7 +24,11 @@ struct Stage {
   // The report field for the stage's remarks; null drops them.
   std::vector<std::string> CompileReport::* remarks = nullptr;
   bool explains_ranks = false;  // The remarks say what every rank has or computes whole.
+  bool simplifies = false;      // AddSimplify follows, unless the module is as it was after the last one.
 };
+
+// Adds the passes that fold and drop ops.
+void AddSimplify(mlir::OpPassManager& manager);
 
 // Returns the stages on tensors, then those on the plan.
 std::vector<Stage> Pipeline();

@@ -294,7 +294,7 @@ unsigned FusionGraph::mergeAll(llvm::ArrayRef<unsigned> groups) {
 }
 
 llvm::SmallVector<Operation*> FusionGraph::opsOf(llvm::ArrayRef<unsigned> groups) const {
-  llvm::DenseSet<Operation*> held;
+  llvm::SmallDenseSet<Operation*, 32> held;
   llvm::SmallVector<Operation*> ops;
   for (unsigned group : groups) {
     for (unsigned member : members_[group]) {
@@ -310,7 +310,10 @@ llvm::SmallVector<Operation*> FusionGraph::opsOf(llvm::ArrayRef<unsigned> groups
       if (def && inlined_.contains(def) && held.insert(def).second) ops.push_back(def);
     }
   }
-  llvm::sort(ops, [&](Operation* x, Operation* y) { return position(x) < position(y); });
+  llvm::SmallVector<std::pair<unsigned, Operation*>, 32> placed;
+  for (Operation* op : ops) placed.emplace_back(position(op), op);
+  llvm::sort(placed);
+  for (auto [op, place] : llvm::zip_equal(ops, placed)) op = place.second;
   return ops;
 }
 

@@ -1,3 +1,7 @@
+#include <optional>
+
+#include "llvm/ADT/MapVector.h"
+#include "mlir/IR/SymbolTable.h"
 #include "sinter/ir/dialect/mesh.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/passes/passes.h"
@@ -85,12 +89,64 @@ std::string TextOf(mlir::Type type) {
   return text;
 }
 
+// What the replicas add to one function. All are inserted at once, because each insertion copies the lists.
+struct Additions {
+  struct Argument {
+    mlir::Type type;
+    mlir::DictionaryAttr attributes;
+    mlir::Location location;
+    llvm::SmallVector<ir::CastOp> casts;  // They read the argument instead.
+  };
+  struct Result {
+    Value value;
+    mlir::DictionaryAttr attributes;
+  };
+  llvm::SmallVector<Argument> arguments;
+  llvm::SmallVector<Result> results;
+
+  void insertInto(FuncOp function);
+};
+
+void Additions::insertInto(FuncOp function) {
+  llvm::SmallVector<mlir::Type> types;
+  llvm::SmallVector<mlir::DictionaryAttr> attributes;
+  llvm::SmallVector<mlir::Location> locations;
+  const unsigned first = function.getNumArguments();
+  for (const Argument& argument : arguments) {
+    types.push_back(argument.type);
+    attributes.push_back(argument.attributes);
+    locations.push_back(argument.location);
+  }
+  function.insertArguments(llvm::SmallVector<unsigned>(arguments.size(), first), types, attributes,
+                           locations);
+  for (auto [i, argument] : llvm::enumerate(arguments)) {
+    for (ir::CastOp cast : argument.casts) {
+      cast.getResult().replaceAllUsesWith(function.getArgument(first + i));
+      cast.erase();
+    }
+  }
+  types.clear();
+  attributes.clear();
+  llvm::SmallVector<Value> values;
+  for (const Result& result : results) {
+    types.push_back(result.value.getType());
+    attributes.push_back(result.attributes);
+    values.push_back(result.value);
+  }
+  mlir::Operation* end = function.getBody().front().getTerminator();
+  end->insertOperands(end->getNumOperands(), values);
+  function.insertResults(llvm::SmallVector<unsigned>(results.size(), function.getNumResults()), types,
+                         attributes);
+}
+
 class KeepCastsPass : public impl::KeepCastsBase<KeepCastsPass> {
  public:
   using KeepCastsBase::KeepCastsBase;
 
   void runOnOperation() override {
     const VariableUses uses = UsesOfVariables(getOperation());
+    symbols_.emplace(getOperation());
+    additions_.clear();
     mlir::Builder builder(&getContext());
     for (auto variable : llvm::to_vector(getOperation().getOps<VariableOp>())) {
       auto type = llvm::cast<RankedTensorType>(variable.getType());
@@ -100,12 +156,16 @@ class KeepCastsPass : public impl::KeepCastsBase<KeepCastsPass> {
         if (isWorthKeeping(variable, element, found->second)) keep(variable, element, found->second);
       }
     }
+    for (auto& [function, additions] : additions_) additions.insertInto(function);
   }
 
  private:
   bool isWorthKeeping(VariableOp variable, mlir::Type element, llvm::ArrayRef<VariableUse> uses);
   void keep(VariableOp variable, mlir::Type element, llvm::ArrayRef<VariableUse> uses);
   VariableOp makeReplica(VariableOp variable, mlir::Type element);
+
+  std::optional<mlir::SymbolTable> symbols_;
+  llvm::MapVector<FuncOp, Additions> additions_;
 };
 
 // False if the cast would still need a kernel, after the op that computes the new value instead of before its
@@ -136,11 +196,12 @@ bool KeepCastsPass::isWorthKeeping(VariableOp variable, mlir::Type element,
 VariableOp KeepCastsPass::makeReplica(VariableOp variable, mlir::Type element) {
   auto type = llvm::cast<RankedTensorType>(variable.getType()).clone(element);
   std::string name = variable.getSymName().str() + "#" + TextOf(element);
-  while (getOperation().lookupSymbol(name)) name += "#";
+  while (symbols_->lookup(name)) name += "#";
   mlir::OpBuilder builder(&getContext());
   builder.setInsertionPointAfter(variable);
   auto replica = llvm::cast<VariableOp>(builder.clone(*variable));
   replica.setSymName(name);
+  symbols_->insert(replica);
   replica.setType(type);
   if (auto box = replica->getAttrOfType<ir::BoxAttr>(ir::kBoxAttr)) {
     replica->setAttr(ir::kBoxAttr, box.withElement(element));
@@ -171,22 +232,16 @@ void KeepCastsPass::keep(VariableOp variable, mlir::Type element, llvm::ArrayRef
     FuncOp function = use.function;
     if (llvm::SmallVector<ir::CastOp> casts = CastsOf(use.old_values, element); !casts.empty()) {
       auto wide = llvm::cast<mlir::BlockArgument>(use.old_values.front());
-      const unsigned number = function.getNumArguments();
-      function.insertArgument(number, type, renamed(function.getArgAttrDict(wide.getArgNumber())),
-                              wide.getLoc());
-      for (ir::CastOp cast : casts) {
-        cast.getResult().replaceAllUsesWith(function.getArgument(number));
-        cast.erase();
-      }
+      additions_[function].arguments.push_back(
+          {type, renamed(function.getArgAttrDict(wide.getArgNumber())), wide.getLoc(), std::move(casts)});
     }
     if (Value value = use.newValue()) {
       mlir::Operation* end = function.getBody().front().getTerminator();
       mlir::OpBuilder builder(end);
       auto cast = builder.create<ir::CastOp>(value.getLoc(), type, value);
       ir::SetDevice(cast, ir::DeviceOf(value));
-      end->insertOperands(end->getNumOperands(), cast.getResult());
-      function.insertResult(function.getNumResults(), type,
-                            renamed(function.getResultAttrDict(*use.assigned)));
+      additions_[function].results.push_back(
+          {cast.getResult(), renamed(function.getResultAttrDict(*use.assigned))});
     }
   }
 }

@@ -1,4 +1,5 @@
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 #include "sinter/passes/passes.h"
 #include "sinter/passes/plan/plan_steps.h"
 
@@ -21,36 +22,35 @@ struct Update {
   unsigned result;
 };
 
-bool HasBufferAlias(Operation* step, unsigned in, unsigned out) {
-  auto call = llvm::dyn_cast<plan_ir::CallOp>(step);
-  auto pairs = call ? call.getInPlace() : std::nullopt;
-  if (!pairs) return false;
-  for (size_t i = 0; i + 1 < pairs->size(); i += 2) {
-    if ((*pairs)[i] == in && (*pairs)[i + 1] == out) return true;
-  }
-  return false;
-}
-
 // The readers and writers of each memory, kept up to date while updates move from copies to their producers.
 class MemoryUses {
  public:
   explicit MemoryUses(plan_ir::FunctionOp function) {
     for (auto [s, step] : llvm::enumerate(StepsOf(function))) {
       position_[step] = s;
-      for (Value in : ReadsOf(step)) usesOf(Resolve(in).root).readers.push_back(s);
+      for (auto [i, in] : llvm::enumerate(ReadsOf(step))) {
+        const BufferOffset place = Resolve(in);
+        usesOf(place.root).readers.push_back({s, step, static_cast<unsigned>(i), place.offset});
+      }
       for (auto [i, out] : llvm::enumerate(WritesOf(step)))
         usesOf(Resolve(out).root).writers.push_back({s, step, static_cast<unsigned>(i)});
     }
   }
 
   // Accesses of one memory, by the position of the step. Moved updates are in no particular order.
+  struct Read {
+    size_t position;
+    Operation* step;
+    unsigned operand;
+    int64_t offset;
+  };
   struct Write {
     size_t position;
     Operation* step;
     unsigned result;
   };
   struct Uses {
-    llvm::SmallVector<size_t> readers;
+    llvm::SmallVector<Read> readers;
     llvm::SmallVector<Write> writers;
   };
 
@@ -63,9 +63,20 @@ class MemoryUses {
     Uses& to = usesOf(Resolve(update.copy.getTarget()).root);
     const size_t copy = position(update.copy);
     llvm::erase_if(to.writers, [&](const Write& write) { return write.position == copy; });
-    llvm::erase(from.readers, copy);
+    llvm::erase_if(from.readers, [&](const Read& read) { return read.position == copy; });
     llvm::append_range(to.readers, from.readers);
     llvm::append_range(to.writers, from.writers);
+  }
+
+  // True if the step may write its result to the memory of its operand. A step may have thousands of both.
+  bool mayShare(Operation* step, unsigned operand, unsigned result) {
+    auto call = llvm::dyn_cast<plan_ir::CallOp>(step);
+    auto pairs = call ? call.getInPlace() : std::nullopt;
+    if (!pairs) return false;
+    auto [known, is_new] = may_share_.try_emplace(step);
+    for (size_t i = 0; is_new && i + 1 < pairs->size(); i += 2)
+      known->second.insert({(*pairs)[i], (*pairs)[i + 1]});
+    return known->second.contains({operand, result});
   }
 
  private:
@@ -78,6 +89,7 @@ class MemoryUses {
   llvm::DenseMap<Operation*, size_t> position_;
   llvm::DenseMap<mlir::Attribute, Uses> of_variable_;
   llvm::DenseMap<Value, Uses> of_buffer_;
+  llvm::DenseMap<Operation*, llvm::DenseSet<std::pair<int64_t, int64_t>>> may_share_;
 };
 
 // Returns why the copy must stay; empty if `update` has been filled in.
@@ -97,20 +109,20 @@ std::string Match(plan_ir::CopyOp copy, MemoryUses& uses, Update& update) {
 // Returns why the producer must not overwrite the variable; empty if it may.
 std::string Conflict(Update update, MemoryUses& uses) {
   Value variable = Resolve(update.copy.getTarget()).root;
-  for (auto [i, in] : llvm::enumerate(ReadsOf(update.producer))) {
-    BufferOffset place = Resolve(in);
-    if (!SameMemory(place.root, variable)) continue;
-    if (place.offset != 0 || !HasBufferAlias(update.producer, i, update.result)) {
+  const MemoryUses::Uses& others = uses.of(variable);
+  for (const MemoryUses::Read& read : others.readers) {
+    if (read.step != update.producer) continue;
+    if (read.offset != 0 || !uses.mayShare(update.producer, read.operand, update.result)) {
       return "its step still reads the old value while it writes the new one";
     }
   }
   const size_t producer = uses.position(update.producer), copy = uses.position(update.copy);
-  const MemoryUses::Uses& others = uses.of(variable);
   // Two in-place inputs with the same memory count as one read.
   if (llvm::any_of(others.writers, [&](const auto& write) { return write.step == update.producer; }))
     return "its step writes the variable already";
   auto is_between = [&](size_t step) { return producer < step && step < copy; };
-  if (llvm::any_of(others.readers, is_between)) return "the old value is read after the new one is computed";
+  if (llvm::any_of(others.readers, [&](const auto& read) { return is_between(read.position); }))
+    return "the old value is read after the new one is computed";
   if (llvm::any_of(others.writers, [&](const auto& write) { return is_between(write.position); }))
     return "the variable is written in between";
   return "";
