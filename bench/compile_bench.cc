@@ -60,6 +60,17 @@ void CompileLong(benchmark::State& state, const std::string& program, const sn::
   CompileWith(state, *graph, options);
 }
 
+// Compiles the training step of a narrow GPT-2 of many equal blocks. 48 blocks should take at most 1.5 times
+// the time of 12.
+void CompileBlocks(benchmark::State& state, const sn::CompileOptions& options) {
+  const sn::bench::GptSizes sizes{
+      .layers = state.range(0), .heads = 4, .width = 128, .context = 64, .vocabulary = 512, .batch = 4};
+  absl::StatusOr<sn::bench::TrainingWorkload> workload =
+      sn::bench::MakeTrainingWorkload("gpt2", {.gpt2 = sizes});
+  SINTER_CHECK(workload.ok()) << workload.status();
+  CompileWith(state, workload->graph, options);
+}
+
 void BuildGraph(benchmark::State& state, const std::string& model) {
   for (auto _ : state) benchmark::DoNotOptimize(MustMake(model).graph.variables().size());
 }
@@ -96,6 +107,13 @@ int main(int argc, char** argv) {
     if (model == "gpt2" || model == "resnet50") continue;
     add("compile", Compile);
     add("load", Load);
+  }
+  for (bool gpu : {false, true}) {
+    auto run = [=](benchmark::State& state) { CompileBlocks(state, gpu ? ForGpu() : sn::CompileOptions()); };
+    benchmark::RegisterBenchmark(gpu ? "compile_for_gpu/gpt2_blocks" : "compile/gpt2_blocks", run)
+        ->Unit(benchmark::kMillisecond)
+        ->Arg(12)
+        ->Arg(48);
   }
   for (const std::string& program : sn::bench::LongProgramNames()) {
     for (bool gpu : {false, true}) {
