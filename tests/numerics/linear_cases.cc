@@ -95,7 +95,7 @@ void AddMatmulSums(std::vector<OpCase>& cases) {
   make("f32_addend_of_narrow", "f32", "f32", "bf16 f16", "addend scale", false);
   make("f32_bias_of_narrow", "", "f32", "bf16 f16", "bias addend", false);
   make("f32_bias_relu_of_narrow", "", "f32", "bf16 f16", "bias addend {activation = 1 : i32}", false);
-  cases.back().has_cpu_activation = true;
+  cases.back().needs_cpu = true;
 }
 
 // The result is wider than long. GPUs support row lengths that are multiples of 8.
@@ -193,7 +193,7 @@ void AddConvs(std::vector<OpCase>& cases) {
                        {y},
                        c.dtypes,
                        activation == 0 && all_floats});
-      cases.back().has_cpu_activation = activation != 0;
+      cases.back().needs_cpu = activation != 0;
     }
   }
 }

@@ -33,7 +33,7 @@ struct OpCase {
   bool special_values = false;  // Operands hold zeros, infinities, NaN and the ends of ranges.
   // More functions of the module. Their names begin with `$F`, which becomes the name of the case's function.
   std::string functions = {};
-  bool has_cpu_activation = false;  // An activation that no GPU library or kernel applies to this op.
+  bool needs_cpu = false;  // No library or kernel of GPUs computes it.
 };
 
 inline constexpr char kFloats[] = "f64 f32 bf16 f16";
@@ -65,7 +65,7 @@ std::vector<std::string> DTypesOf(const OpCase& c);
 std::vector<std::string> DTypesInTurn(const OpCase& c, size_t number);
 // False for layout nchw16n and for activations that no kernel for GPUs applies.
 inline bool RunsOnGpus(const OpCase& c) {
-  return c.name.find("nchw16n") == std::string::npos && !c.has_cpu_activation;
+  return c.name.find("nchw16n") == std::string::npos && !c.needs_cpu;
 }
 // Returns `text` with every `from` replaced by `to`.
 std::string Replace(std::string text, const std::string& from, const std::string& to);

@@ -109,6 +109,7 @@ class OpTest : public ::testing::TestWithParam<Family> {
 
 TEST_P(OpTest, AgreesWithTheReference) {
   std::vector<Job> jobs = Jobs(GetParam());
+  if (jobs.empty()) GTEST_SKIP() << "only CPUs compute these ops";
   for (size_t i = 0; i < jobs.size(); i += kFunctionsAModule) {
     Run({jobs.begin() + i, jobs.begin() + std::min(jobs.size(), i + kFunctionsAModule)});
   }
