@@ -7,7 +7,7 @@
 namespace sinter::codegen {
 namespace {
 
-constexpr int64_t kMostAlignment = 64;  // Of BufferRegion::IsAligned.
+constexpr int64_t kMostAlignment = 64;  // The most that BufferRegion::IsAligned answers for.
 
 // Returns the largest power of two that the place is known to begin at a multiple of.
 int64_t AlignmentOf(const BufferRegion& place) {

@@ -34,7 +34,7 @@ class CallForms {
   std::map<std::vector<uint64_t>, unsigned> numbers_;
 };
 
-// What is computed once for each form of call.
+// Results that are computed once for each form of call.
 template <class Result>
 class ByForm {
  public:

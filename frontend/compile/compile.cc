@@ -103,8 +103,8 @@ absl::StatusOr<int> CpuOptimization() {
       absl::StrCat("SINTER_CPU_OPTIMIZATION is \"", text, "\": write 0, 1, 2 or 3"));
 }
 
-// Simplifies a module, unless nothing has changed it since the last time: most models have no loops, images or
-// unit dimensions to rewrite, and simplifying a long program takes longer than finding that.
+// Simplifies a module, unless nothing has changed it since the last time. Most models have no loops, images
+// or unit dimensions to rewrite, and simplifying a long program takes longer than finding that.
 class Simplifier {
  public:
   mlir::LogicalResult Run(mlir::ModuleOp module, bool verify) {

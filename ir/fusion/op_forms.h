@@ -49,7 +49,7 @@ class OpForms {
   llvm::DenseMap<mlir::Operation*, unsigned> number_of_;  // By op, so that each op is compared once.
 };
 
-// What is computed once for each form of ops.
+// Results that are computed once for each form of ops.
 template <class Result>
 class ByOpForm {
  public:

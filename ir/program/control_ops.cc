@@ -3,6 +3,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/PatternMatch.h"
 #include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/shape_checks.h"
 #include "sinter/ir/dialect/tensor_types.h"
 
 #define GET_OP_CLASSES

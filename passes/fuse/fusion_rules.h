@@ -44,7 +44,7 @@ class FusionRules {
   int64_t costOfReading(mlir::Value value, const ir::LoopNest& nest) const;
   bool overwritesTooEarly(llvm::ArrayRef<unsigned> groups) const;
 
-  // What refuseTogether said of two groups of these sizes.
+  // The answer of refuseTogether for two groups of these sizes.
   struct Answer {
     std::pair<size_t, size_t> sizes;
     std::string why;

@@ -89,7 +89,8 @@ std::string TextOf(mlir::Type type) {
   return text;
 }
 
-// What the replicas add to one function. All are inserted at once, because each insertion copies the lists.
+// Arguments and results that replicas add to one function. All are inserted at once, because each insertion
+// copies the lists.
 struct Additions {
   struct Argument {
     mlir::Type type;

@@ -1,3 +1,4 @@
+#include "sinter/ir/dialect/function_attrs.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/tensor_types.h"
 #include "sinter/passes/passes.h"
@@ -196,11 +197,11 @@ class PropagatePlacementPass : public impl::PropagatePlacementBase<PropagatePlac
   void note(DeviceAttr device) { used_.insert(device); }
 
   void annotate(FuncOp function, const PlacementSolver& placement, DeviceAttr rest) {
-    for (mlir::BlockArgument argument : function.getArguments()) {
-      DeviceAttr device = placement.of(Value(argument));
+    ir::EditArgAttrs(function, [&](unsigned i, mlir::NamedAttrList& attributes) {
+      DeviceAttr device = placement.of(Value(function.getArgument(i)));
       note(device);
-      function.setArgAttr(argument.getArgNumber(), ir::kDeviceAttr, device);
-    }
+      attributes.set(ir::kDeviceAttr, device);
+    });
     for (Operation& op : function.getBody().front().without_terminator()) {
       if (llvm::isa<ir::GradientsOp>(op)) continue;
       // Copies made here already have their device.
@@ -211,13 +212,14 @@ class PropagatePlacementPass : public impl::PropagatePlacementBase<PropagatePlac
       if (!llvm::isa<ir::CopyOp>(op)) ir::SetDevice(&op, is_constant ? DeviceAttr() : device);
     }
     Operation* result = function.getBody().front().getTerminator();
-    for (auto [i, value] : llvm::enumerate(result->getOperands())) {
-      if (!function.getResultAttr(i, ir::kOutputAttr) || function.getResultAttr(i, ir::kDeviceAttr)) continue;
+    ir::EditResultAttrs(function, [&](unsigned i, mlir::NamedAttrList& attributes) {
+      if (!attributes.get(ir::kOutputAttr) || attributes.get(ir::kDeviceAttr)) return;
+      const Value value = result->getOperand(i);
       DeviceAttr device = ir::DeviceOf(value);
       if (!device && value.getDefiningOp()) device = placement.of(value.getDefiningOp());
       note(device ? device : rest);
-      function.setResultAttr(i, ir::kDeviceAttr, device ? device : rest);
-    }
+      attributes.set(ir::kDeviceAttr, device ? device : rest);
+    });
   }
 
   // A program only on cpu:0 need not name it.
@@ -226,9 +228,9 @@ class PropagatePlacementPass : public impl::PropagatePlacementBase<PropagatePlac
       op->removeDiscardableAttr(ir::kDeviceAttr);
       auto function = llvm::dyn_cast<FuncOp>(op);
       if (!function) return;
-      auto name = mlir::StringAttr::get(&getContext(), ir::kDeviceAttr);
-      for (unsigned i = 0; i < function.getNumArguments(); ++i) function.removeArgAttr(i, name);
-      for (unsigned i = 0; i < function.getNumResults(); ++i) function.removeResultAttr(i, name);
+      auto remove = [](unsigned, mlir::NamedAttrList& attributes) { attributes.erase(ir::kDeviceAttr); };
+      ir::EditArgAttrs(function, remove);
+      ir::EditResultAttrs(function, remove);
     });
   }
 

@@ -83,7 +83,7 @@ class FunctionLowering {
   llvm::ArrayRef<ir::DeviceAttr> devices_;
   CallNames& names_;
   bool report_;
-  ir::ByOpForm<llvm::SmallVector<std::pair<unsigned, unsigned>>> aliases_;  // Of kernels' bodies.
+  ir::ByOpForm<llvm::SmallVector<std::pair<unsigned, unsigned>>> aliases_;  // By kernels' bodies.
   mlir::OpBuilder builder_;
   llvm::DenseMap<Value, Value> buffers_;  // Buffers of tensors.
   llvm::SmallVector<GivenInput> given_;
