@@ -59,8 +59,8 @@ class FusedCpuBackend : public CallBackend {
   }
 
   CpuCode& code_;
-  ByForm<int64_t> workspace_bytes_;
-  ByForm<Generated> generated_;
+  ByCallForm<int64_t> workspace_bytes_;
+  ByCallForm<Generated> generated_;
 };
 
 class UserCpuBackend : public CallBackend {

@@ -53,8 +53,8 @@ class FusedCudaBackend : public CallBackend {
   }
 
   CudaKernels& kernels_;
-  ByForm<int64_t> workspace_bytes_;
-  ByForm<Generated> generated_;
+  ByCallForm<int64_t> workspace_bytes_;
+  ByCallForm<Generated> generated_;
 };
 
 }  // namespace

@@ -4,7 +4,7 @@
 //   CallForms forms;
 //   const unsigned form = forms.NumberOf(call);   // 0, 1, ... in the order of first calls.
 //
-//   ByForm<int64_t> bytes;                        // A result for each form.
+//   ByCallForm<int64_t> bytes;                        // A result for each form.
 //   auto compute = [&] { return FusedWorkspaceBytes(call, target); };
 //   SINTER_ASSIGN_OR_RETURN(const int64_t* known, bytes.Of(call, compute));
 #ifndef SINTER_CODEGEN_LOOPS_CALL_FORMS_H_
@@ -36,7 +36,7 @@ class CallForms {
 
 // Results that are computed once for each form of call.
 template <class Result>
-class ByForm {
+class ByCallForm {
  public:
   // Returns the result for the call's form, which stays valid as long as this object. Calls `compute` if
   // there is none. Returns its error, which the next call does not get.

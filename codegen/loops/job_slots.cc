@@ -62,7 +62,7 @@ int LaunchBuffers::NumberOf(const Slot& slot) const {
   // The slot is read here and overwritten by an output of a later launch: the same memory under the input's
   // name.
   const int resolved = resolved_.Find(slot);
-  SINTER_CHECK(resolved >= 0) << "in the call " << plan_ir::CallOp(slots_.call()).getName().str();
+  SINTER_CHECK(resolved >= 0) << "in the call " << slots_.call().getName().str();
   return of_resolved_[resolved];
 }
 

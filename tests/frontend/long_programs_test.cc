@@ -177,7 +177,7 @@ int Count(const std::string& text, const std::string& part) {
   return count;
 }
 
-// The generated code does not grow with the number of equal blocks, and the blocks' steps are the same.
+// The generated code does not grow with the number of equal blocks.
 TEST(EqualBlocksTest, ShareTheirKernels) {
   auto functions = [](int64_t blocks) {
     CompileReport report;
