@@ -2,7 +2,7 @@
 // result a line in the format of bench/peers/README.md; `ms` is of one token.
 //
 //   sinter_bench_decode --device gpu:0 --batch 1 --tokens 32 --bf16
-//   sinter_bench_decode --model llama --layers 16 --width 1024 --heads 16 --kv-heads 4
+//   sinter_bench_decode --model llama --layers 16 --width 1024 --heads 16 --kv-heads 4 --bits 4 --group 128
 //
 // Weights are random. A token is the likeliest one; the next one reads it on the device. The caches are long
 // from the beginning: their length decides what a step reads, not what is in them.
@@ -27,6 +27,8 @@ struct Options {
   std::string model = "gpt2", device = "cpu:0", plan;
   int64_t layers = 12, width = 768, heads = 12, kv_heads = 0, context = 1024, vocabulary = 50304;
   int64_t batch = 1, tokens = 1;
+  int64_t group = 0;
+  int bits = 16;  // Of the weights of nn::Linear.
   bool bf16 = false;
   double seconds = 3;
 };
@@ -48,6 +50,12 @@ class Model {
       downs_.emplace_back(o.width, sn::nn::LinearOptions{.bias = !is_llama});
       for (int n = 0; n < 2; ++n)
         norms_.push_back(is_llama ? sn::nn::Module(sn::nn::RmsNorm()) : sn::nn::LayerNorm());
+      if (o.bits != 16) {
+        const sn::nn::QuantizeWeightsOptions few{.bits = o.bits, .group = o.group};
+        attentions_.back() = sn::nn::QuantizeWeights(attentions_.back(), few);
+        ups_.back() = sn::nn::QuantizeWeights(ups_.back(), few);
+        downs_.back() = sn::nn::QuantizeWeights(downs_.back(), few);
+      }
       attentions_.back().Named(absl::StrCat("attention", i));
       ups_.back().Named(absl::StrCat("up", i));
       downs_.back().Named(absl::StrCat("down", i));
@@ -119,8 +127,9 @@ absl::Status Run(const Options& o) {
       {"workload",
        absl::StrCat(o.model, " ", o.layers, "x", o.width, " context ", o.context, " B=", o.batch)},
       {"peer", "sinter"},
-      {"mode",
-       absl::StrCat(o.bf16 ? "bf16" : "f32", ", ", o.tokens, o.tokens == 1 ? " token" : " tokens", " a run")},
+      {"mode", absl::StrCat(o.bf16 ? "bf16" : "f32",
+                            o.bits == 16 ? "" : absl::StrCat(", weights of ", o.bits, " bits"), ", ",
+                            o.tokens, o.tokens == 1 ? " token" : " tokens", " a run")},
       {"ms", timing.ms / tokens},
       {"min_ms", timing.min_ms / tokens},
       {"runs", timing.runs},
@@ -145,6 +154,9 @@ int main(int argc, char** argv) {
   app.add_option("--vocabulary", o.vocabulary)->capture_default_str();
   app.add_option("--batch", o.batch)->capture_default_str();
   app.add_option("--tokens", o.tokens, "tokens in a run")->capture_default_str();
+  app.add_option("--bits", o.bits, "of the weights of linear layers: 16 is as they are")
+      ->check(CLI::IsMember({16, 8, 4}));
+  app.add_option("--group", o.group, "weights with one scale; 0: a row");
   app.add_flag("--bf16", o.bf16, "products and caches in bf16");
   app.add_option("--seconds", o.seconds)->capture_default_str();
   app.add_option("--plan", o.plan, "file for the plan");

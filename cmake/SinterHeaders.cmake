@@ -31,6 +31,7 @@ set(SINTER_PUBLIC_HEADERS
   frontend/ops/sampling.h
   frontend/ops/scatter.h
   frontend/ops/special.h
+  frontend/quantization/quantization.h
   frontend/random/random.h
   runtime/device/profile.h
   runtime/device/tuning.h

@@ -342,15 +342,12 @@ absl::StatusOr<std::string> Finish(PlanContents& plan, const EmitOptions& option
   auto reasons = WriteReasons(plan);
   auto notes = WriteNotes(plan, options.whole_notes);
   SINTER_ASSIGN_OR_RETURN(GpuKernelTable gpu_kernels, WriteGpuKernels(plan, sources, options, times));
-  fb::FinishPlanBuffer(
-      builder, fb::CreatePlan(builder,
-                              Plan::LeastVersion({.mesh = !tables.mesh.IsNull(),
-                                                  .fragments = !tables.fragments.empty(),
-                                                  .guards = plan.has_guards,
-                                                  .masked_attention = plan.has_masked_attention}),
-                              producer, name, hash, target, variable_table, function_table, locations,
-                              constants, code, devices, gpu_kernels, better_code, tables.mesh, rank_values,
-                              reasons, notes, fragment_table));
+  Plan::Content content = plan.content;
+  content |= {.mesh = !tables.mesh.IsNull(), .fragments = !tables.fragments.empty()};
+  fb::FinishPlanBuffer(builder, fb::CreatePlan(builder, Plan::LeastVersion(content), producer, name, hash,
+                                               target, variable_table, function_table, locations, constants,
+                                               code, devices, gpu_kernels, better_code, tables.mesh,
+                                               rank_values, reasons, notes, fragment_table));
   std::string bytes(reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize());
   SINTER_RETURN_IF_ERROR(SealPlan(bytes));
   return bytes;

@@ -50,7 +50,7 @@ class LoopBackend : public CallBackend {
     const auto list = writer.builder().CreateVector(arguments);
     step.type = fb::StepBody::LoopStep;
     const int32_t guard = loop.getGuarded() ? static_cast<int32_t>(loop.getNumOperands()) : -1;
-    writer.plan().has_guards |= loop.getGuarded();
+    writer.plan().content |= {.guards = loop.getGuarded()};
     step.body = fb::CreateLoopStep(writer.builder(), fragment.index, loop.getTrips(), list, guard).Union();
     // How many trips a guard allows is known when it runs: one counts.
     const double trips = loop.getGuarded() ? 1.0 : static_cast<double>(loop.getTrips());

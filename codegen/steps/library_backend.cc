@@ -23,7 +23,7 @@ class LibraryBackend : public CallBackend {
     SINTER_ASSIGN_OR_RETURN(LibraryStep library,
                             LibraryLowerings::Default().Lower(call.libraryOp(), writer.builder()));
     SINTER_RETURN_IF_ERROR(CheckWorkspace(call, library.workspace_bytes));
-    writer.plan().has_masked_attention |= library.is_masked_attention;
+    writer.plan().content |= library.content;
     SINTER_ASSIGN_OR_RETURN(StepWriter::Step step, writer.StepOfLibraryOp(call));
     step.type = library.type, step.body = library.body, step.flops = library.flops;
     writer.AddStep(step, call);

@@ -40,7 +40,8 @@ absl::StatusOr<LibraryStep> LowerAttentionOp(Op op, bool backward, bool has_stat
       .type = fb::StepBody::AttentionStep,
       .body = fb::CreateAttentionStep(builder, &step).Union(),
       .flops = products * 2 * s.seenScores(op.getCausal(), op.getWindow()) * static_cast<double>(s.width),
-      .is_masked_attention = step.has_bias || step.window > 0 || (step.causal && step.queries != step.keys)};
+      .content = {.masked_attention =
+                      step.has_bias || step.window > 0 || (step.causal && step.queries != step.keys)}};
 }
 
 absl::StatusOr<LibraryStep> LowerAttention(mlir::Operation* op, FlatBufferBuilder& builder) {

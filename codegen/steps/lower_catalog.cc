@@ -4,6 +4,7 @@
 #include "sinter/codegen/steps/lowering.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/tensor_types.h"
+#include "sinter/ir/library/quantized_sizes.h"
 
 namespace sinter::codegen {
 
@@ -69,6 +70,15 @@ absl::StatusOr<LibraryStep> LowerTopK(mlir::Operation* op, FlatBufferBuilder& bu
                  elements, builder);
 }
 
+absl::StatusOr<LibraryStep> LowerQuantizedMatmul(mlir::Operation* op, FlatBufferBuilder& builder) {
+  auto product = llvm::cast<ir::QuantizedMatmulOp>(op);
+  const ir::QuantizedSizes s = ir::QuantizedSizes::Of(product);
+  return Catalog(
+      "quantized_matmul",
+      {DTypeNumber(product.getX()), DTypeNumber(product.getScales()), s.m, s.n, s.k, s.groups, s.bits},
+      2.0 * static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k), builder);
+}
+
 absl::StatusOr<LibraryStep> LowerRandomPermutation(mlir::Operation* op, FlatBufferBuilder& builder) {
   auto permutation = llvm::cast<ir::RandomPermutationOp>(op);
   int64_t size = TypeOf(permutation.getResult()).getNumElements();
@@ -87,6 +97,7 @@ void PopulateCatalogLowerings(LibraryLowerings& lowerings) {
   lowerings.Add<ir::SortOp>(LowerSort);
   lowerings.Add<ir::RandomPermutationOp>(LowerRandomPermutation);
   lowerings.Add<ir::TopKOp>(LowerTopK);
+  lowerings.Add<ir::QuantizedMatmulOp>(LowerQuantizedMatmul);
 }
 
 }  // namespace sinter::codegen

@@ -88,15 +88,19 @@ fb::MatmulStepT MatmulTable(Op op) {
   table.batch = s.batch, table.m = s.m, table.n = s.n, table.k = s.k;
   table.transpose_a = op.getTransposeA(), table.transpose_b = op.getTransposeB();
   table.dtype = DTypeOf(op.getA());
-  table.result_is_f32 = DTypeOf(op.getResult()) != table.dtype;
+  const fb::DType of_result = DTypeOf(op.getResult());
+  table.result_is_f32 = of_result != table.dtype && of_result == fb::DType::F32;
+  table.result_is_i32 = of_result != table.dtype && of_result == fb::DType::I32;
   table.activation = static_cast<fb::Activation>(op.getActivation());
   table.math = static_cast<fb::MathMode>(op.getMath());
   return table;
 }
 
 LibraryStep Matmul(const fb::MatmulStepT& table, FlatBufferBuilder& builder) {
-  return {fb::StepBody::MatmulStep, fb::CreateMatmulStep(builder, &table).Union(),
-          2.0 * table.batch * table.m * table.n * table.k};
+  return {.type = fb::StepBody::MatmulStep,
+          .body = fb::CreateMatmulStep(builder, &table).Union(),
+          .flops = 2.0 * table.batch * table.m * table.n * table.k,
+          .content = {.wide_integer_matmul = table.result_is_i32}};
 }
 
 absl::StatusOr<LibraryStep> LowerMatmul(mlir::Operation* op, FlatBufferBuilder& builder) {

@@ -13,6 +13,7 @@
 #include "mlir/IR/Operation.h"
 #include "runtime/plan_generated.h"
 #include "sinter/ir/target/target_model.h"
+#include "sinter/runtime/plan/plan.h"
 
 namespace sinter::codegen {
 
@@ -21,7 +22,7 @@ struct LibraryStep {
   flatbuffers::Offset<void> body;
   double flops = 0;
   int64_t workspace_bytes = 0;
-  bool is_masked_attention = false;  // As in Plan::Content.
+  Plan::Content content = {};  // Decides the plan's version.
 };
 
 using LibraryLowering = absl::StatusOr<LibraryStep> (*)(mlir::Operation* op,

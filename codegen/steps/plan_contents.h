@@ -16,6 +16,7 @@
 #include "sinter/codegen/places/constant_pool.h"
 #include "sinter/codegen/places/user_line.h"
 #include "sinter/ir/plan/plan_ops.h"
+#include "sinter/runtime/plan/plan.h"
 
 namespace sinter::codegen {
 
@@ -75,8 +76,7 @@ struct FragmentContents {
 };
 
 struct PlanContents {
-  bool has_guards = false;            // Some loop ends by its data.
-  bool has_masked_attention = false;  // As in Plan::Content.
+  Plan::Content content;  // Without the mesh and the fragments.
   // Index into `devices`.
   uint32_t DeviceIndex(ir::DeviceAttr device) const;
   // Index into `rank_values`, which gets the number if it lacks it.

@@ -23,13 +23,18 @@ class LinearLayer : public Layer {
     if (x.rank() < 1) return Fail(x, "takes a tensor of rank 1 or more");
     if (out_ < 1) return Fail(x, "needs at least one output feature");
     int64_t in = x.dim(-1);
-    Tensor weight = MakeParameter(x, "weight", {in, out_}, options_.weight, in, out_,
-                                  {options_.in_dim, options_.out_dim});
-    if (!weight.ok()) return {};
     Shape shape = x.shape();
     // A matmul of two matrices is one library call for every rank of x.
     Tensor rows = x.rank() == 2 ? x : Reshape(x, {x.size() / std::max<int64_t>(in, 1), in});
-    Tensor y = MatMul(rows, weight, {.math = options_.math});
+    Tensor y;
+    if (stored_weights() != nullptr) {
+      y = MultiplyStored(rows, out_);
+    } else {
+      Tensor weight = MakeParameter(x, "weight", {in, out_}, options_.weight, in, out_,
+                                    {options_.in_dim, options_.out_dim});
+      if (weight.ok()) y = MatMul(rows, weight, {.math = options_.math});
+    }
+    if (!y.ok()) return {};
     if (options_.bias) {
       Tensor bias = MakeParameter(x, "bias", {out_}, options_.bias_init, in, out_, {options_.out_dim});
       y = y + bias;

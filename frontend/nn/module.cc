@@ -48,7 +48,8 @@ AnyLayer::AnyLayer(const AnyLayer& original)
       has_given_name_(original.has_given_name_),
       device_(original.device_),
       is_frozen_(original.is_frozen_),
-      parametrization_(original.parametrization_) {
+      parametrization_(original.parametrization_),
+      stored_weights_(original.stored_weights_) {
   for (const auto& child : original.children_) {
     children_.push_back(Cloning::TwinOf(child));
     AnyLayer& copy = *children_.back();
@@ -140,6 +141,7 @@ void AnyLayer::Adopt(std::shared_ptr<AnyLayer> child) {
   // A layer makes some children at its first use, after it has been frozen or parametrized.
   if (is_frozen_) child->SetFrozen(true);
   if (parametrization_.make) child->Parametrize(parametrization_, Where::current());
+  if (stored_weights_) child->StoreWeights(*stored_weights_, Where::current());
   children_.push_back(std::move(child));
 }
 
@@ -219,14 +221,14 @@ std::string AnyLayer::FullName(std::string_view name) const {
   return path.empty() ? std::string(name) : absl::StrCat(path, ".", std::string(name));
 }
 
-Variable AnyLayer::Own(const Tensor& x, std::string_view name, const Shape& shape,
+Variable AnyLayer::Own(const Tensor& x, std::string_view name, DType dtype, const Shape& shape,
                        const VariableOptions& options, Where where) {
   if (is_orphan_) {
     Fail(x, "belongs to a clone, and the original makes its counterpart at its first use; use that before",
          where);
     return {};
   }
-  if (shares_) return original_->Own(x, name, shape, options, where);
+  if (shares_) return original_->Own(x, name, dtype, shape, options, where);
   GraphState& graph = x.function()->graph();
   std::vector<Made>& made = owned_->made;
   if (owned_->graph && owned_->graph != &graph) {
@@ -241,10 +243,10 @@ Variable AnyLayer::Own(const Tensor& x, std::string_view name, const Shape& shap
   auto found = std::ranges::find(made, name, &Made::name);
   if (found != made.end()) {
     const Variable& variable = found->variable;
-    if (variable.dtype() == x.dtype() && variable.shape() == shape) return variable;
-    auto with = [&](const std::string& inputs, DType dtype) {
-      return variable.dtype() == x.dtype() ? inputs
-                                           : absl::StrCat(inputs, " of ", std::string(DTypeName(dtype)));
+    if (variable.dtype() == dtype && variable.shape() == shape) return variable;
+    auto with = [&](const std::string& inputs, DType of_inputs) {
+      return variable.dtype() == dtype ? inputs
+                                       : absl::StrCat(inputs, " of ", std::string(DTypeName(of_inputs)));
     };
     Fail(x,
          absl::StrCat("was first used with ", with(found->inputs, variable.dtype()), " at ",
@@ -255,17 +257,18 @@ Variable AnyLayer::Own(const Tensor& x, std::string_view name, const Shape& shap
     return {};
   }
   Variable original;
-  if (original_ != nullptr && !(original = original_->Own(x, name, shape, options, where)).ok()) return {};
+  if (original_ != nullptr && !(original = original_->Own(x, name, dtype, shape, options, where)).ok())
+    return {};
   VariableOptions here = options;
   if (!here.device && x.function()->device_scope()) here.device = DeviceOf(x.function()->device_scope());
   const VariableOwner owner{owned_->id, VariableOwner::Kind::kModule, Describe(), {}};
   const std::string full = FullName(name);
   if (!graph.CheckVariableName(full, where)) return {};
-  ir::VariableOp op = graph.FindOrMake(full, x.dtype(), shape, here, where, owner);
+  ir::VariableOp op = graph.FindOrMake(full, dtype, shape, here, where, owner);
   if (!op) return {};
   if (original_ != nullptr) CopyInitialValue(graph.Find(original), op);
   owned_->graph = &graph;
-  Variable variable(&graph, full, x.dtype(), shape);
+  Variable variable(&graph, full, dtype, shape);
   made.push_back({std::string(name), variable, DescribeInputs(x), graph.UserLine(where)});
   return variable;
 }
@@ -276,7 +279,7 @@ Tensor AnyLayer::MakeParameter(const Tensor& x, std::string_view name, const Sha
   const bool has_names = !std::ranges::all_of(dims, &DimName::empty);
   if (!has_names) dims.clear();
   const VariableInit init = initializer.Resolve(fan_in, fan_out);
-  const Variable variable = Own(x, name, shape, {.init = init, .dims = std::move(dims)}, where);
+  const Variable variable = Own(x, name, x.dtype(), shape, {.init = init, .dims = std::move(dims)}, where);
   if (!variable.ok()) return {};
   const Tensor value = ReadParameter(x, variable, where);
   if (!parametrization_.make || name != "weight" || shape.size() < 2) return value;
@@ -300,15 +303,47 @@ void AnyLayer::Parametrize(const Parametrization& parametrization, Where where) 
   for (const auto& child : children_) child->Parametrize(parametrization, where);
 }
 
+void AnyLayer::StoreWeights(const StoredWeights& stored, Where where) {
+  if (const Made* first = FirstMade()) {
+    first->variable.graph()->Error(where, "QuantizeWeights",
+                                   absl::StrCat("comes after the first use of ", Describe(), " at ",
+                                                LineOf(first->where), "; call it before"));
+    return;
+  }
+  stored_weights_ = stored;
+  for (const auto& child : children_) child->StoreWeights(stored, where);
+}
+
+Tensor AnyLayer::MultiplyStored(const Tensor& x, int64_t out, Where where) {
+  const auto& [weights, inputs] = *stored_weights_;
+  const int64_t in = x.dim(-1), groups = weights.group == 0 || in == 0 ? 1 : in / weights.group;
+  if (std::string problem = WeightQuantizationProblem(weights, in); !problem.empty()) {
+    return Fail(x, absl::StrCat("of QuantizeWeights ", problem), where);
+  }
+  if (inputs && (weights.bits != 8 || groups != 1)) {
+    return Fail(x, "of QuantizeWeights has quantised inputs, which need weights of 8 bits with a scale a row",
+                where);
+  }
+  const bool in_pairs = weights.bits == 4;
+  const Variable values = Own(x, "weight_values", in_pairs ? DType::kU8 : DType::kI8,
+                              {out, in_pairs ? in / 2 : in}, {.trainable = false}, where);
+  if (!values.ok()) return {};
+  const Variable scales =
+      Own(x, "weight_scales", DType::kF32, {out, groups}, {.init = {.a = 1}, .trainable = false}, where);
+  if (!scales.ok()) return {};
+  const Tensor matrix = ReadState(x, values, where), factors = ReadState(x, scales, where);
+  return inputs ? Int8MatMul(x, matrix, factors, where) : QuantizedMatMul(x, matrix, factors, where);
+}
+
 bool ParameterMaker::is_training() const { return AnyLayer::ModeOf(x_) == Mode::kTrain; }
 
 Tensor ParameterMaker::Parameter(std::string_view name, const Shape& shape, const VariableInit& init) {
-  const Variable variable = layer_.Own(x_, name, shape, {.init = init}, where_);
+  const Variable variable = layer_.Own(x_, name, x_.dtype(), shape, {.init = init}, where_);
   return variable.ok() ? layer_.ReadParameter(x_, variable, where_) : Tensor();
 }
 
 Variable ParameterMaker::State(std::string_view name, const Shape& shape, const VariableInit& init) {
-  return layer_.Own(x_, name, shape, {.init = init, .trainable = false}, where_);
+  return layer_.Own(x_, name, x_.dtype(), shape, {.init = init, .trainable = false}, where_);
 }
 
 Tensor ParameterMaker::Read(const Variable& variable) const {
@@ -323,7 +358,7 @@ Tensor ParameterMaker::Fail(std::string_view message) const { return layer_.Fail
 
 Variable AnyLayer::MakeState(const Tensor& x, std::string_view name, const Shape& shape, double value,
                              Where where) {
-  return Own(x, name, shape, {.init = {.a = value}, .trainable = false}, where);
+  return Own(x, name, x.dtype(), shape, {.init = {.a = value}, .trainable = false}, where);
 }
 
 Mode AnyLayer::ModeOf(const Tensor& x) { return x.function()->mode(); }

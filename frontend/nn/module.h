@@ -50,6 +50,7 @@
 #include "sinter/frontend/graph/tree.h"
 #include "sinter/frontend/graph/variable_filter.h"
 #include "sinter/frontend/nn/initializer.h"
+#include "sinter/frontend/quantization/quantization.h"
 
 namespace sinter::nn {
 
@@ -89,6 +90,12 @@ struct Parametrization {
   std::function<Tensor(ParameterMaker& maker, const Tensor& weight)> make = {};  // Null: none.
 };
 
+// How the layers of a module keep their weights (quantized_weights.h).
+struct StoredWeights {
+  WeightQuantization weights;
+  bool inputs = false;  // Inputs are quantised too.
+};
+
 // The part of a layer that does not depend on its signature. Derive from Layer or LayerOf instead.
 class AnyLayer {
  public:
@@ -115,6 +122,9 @@ class AnyLayer {
   // Makes the parameters "weight" of rank 2 or more, of the layer and those below it, what the function makes
   // of them. An error if the layer has been used.
   void Parametrize(const Parametrization& parametrization, Where where);
+  // Makes nn::Linear, this layer and those below it, keep its weight in few bits. An error if the layer has been
+  // used.
+  void StoreWeights(const StoredWeights& stored, Where where);
   // Returns a table of the layer and those below it (AnyModule::Summary).
   std::string Summary() const;
   // The layers below this one, in order.
@@ -155,6 +165,11 @@ class AnyLayer {
   Tensor MakeParameter(const Tensor& x, std::string_view name, const Shape& shape,
                        const Initializer& initializer, double fan_in, double fan_out,
                        std::vector<DimName> dims = {}, Where where = Where::current());
+  // Null if weights are not quantised.
+  const StoredWeights* stored_weights() const { return stored_weights_ ? &*stored_weights_ : nullptr; }
+  // x [rows, in] times the layer's weight in few bits: the states "weight_values" and "weight_scales", made at
+  // the first use. Only if stored_weights().
+  Tensor MultiplyStored(const Tensor& x, int64_t out, Where where = Where::current());
   // A variable that is not trained, such as a running mean; functions to read and to assign it follow.
   Variable MakeState(const Tensor& x, std::string_view name, const Shape& shape, double value,
                      Where where = Where::current());
@@ -215,8 +230,8 @@ class AnyLayer {
                SummaryRow& total) const;
   std::string FullName(std::string_view name) const;
   // The layer's variable of this name, made at its first use.
-  Variable Own(const Tensor& x, std::string_view name, const Shape& shape, const VariableOptions& options,
-               Where where);
+  Variable Own(const Tensor& x, std::string_view name, DType dtype, const Shape& shape,
+               const VariableOptions& options, Where where);
   Tensor ReadParameter(const Tensor& x, const Variable& variable, Where where) const;
   // The first variable of this layer or one below it; null if there is none.
   const Made* FirstMade() const;
@@ -234,6 +249,7 @@ class AnyLayer {
   std::optional<Device> device_;
   bool is_frozen_ = false;
   Parametrization parametrization_;
+  std::optional<StoredWeights> stored_weights_;
   std::string result_;  // Types of what the last call returned; empty before it.
   std::vector<std::shared_ptr<AnyLayer>> children_;
 };

@@ -17,13 +17,27 @@ Shape WithMatrix(Shape batch, const Shape& from) {
   return batch;
 }
 
+// Explains why MatMul has no results of this type. Empty if it has.
+std::string ResultProblem(DType of_operands, DType of_result) {
+  const bool is_half = of_operands == DType::kBf16 || of_operands == DType::kF16;
+  if (of_result == of_operands || (is_half && of_result == DType::kF32) ||
+      (of_operands == DType::kI8 && of_result == DType::kI32)) {
+    return "";
+  }
+  return absl::StrCat("has no result of ", std::string(DTypeName(of_result)), " from ",
+                      std::string(DTypeName(of_operands)),
+                      "; it is I32 for I8, and F32 for BF16 and F16: Cast it");
+}
+
 }  // namespace
 
 Tensor MatMul(const Tensor& a, const Tensor& b, MatMulOptions options, Where where) {
   Call call("MatMul", where, {a, b});
   if (!call.ok()) return {};
   if (a.dtype() != b.dtype()) return call.Fail(MixedTypes(a.dtype(), b.dtype()));
-  if (!IsFloat(a.dtype())) return call.Fail("takes floats; Cast(x, F32) first");
+  if (!IsNumber(a.dtype())) return call.Fail("takes numbers; Cast(x, F32) first");
+  const DType of_result = options.result.value_or(a.dtype());
+  if (std::string problem = ResultProblem(a.dtype(), of_result); !problem.empty()) return call.Fail(problem);
   if (a.rank() < 2 || b.rank() < 2)
     return call.Fail("takes tensors of rank 2 or more; ExpandDims adds a dimension");
   Shape sa = a.shape(), sb = b.shape();
@@ -41,10 +55,10 @@ Tensor MatMul(const Tensor& a, const Tensor& b, MatMulOptions options, Where whe
   Shape shape = *batch, batch_a = WithMatrix(*batch, sa), batch_b = WithMatrix(*batch, sb);
   shape.insert(shape.end(), {m, n});
   for (const Shape& s : {shape, batch_a, batch_b}) {
-    if (!call.CheckShape(a.dtype(), s)) return {};
+    if (!call.CheckShape(of_result, s)) return {};
   }
-  const auto product = [&](const Shape& of_result, mlir::Value x, mlir::Value y) -> mlir::Value {
-    return g.builder().create<ir::MatmulOp>(call.loc(), call.type(a.dtype(), of_result), x, y, mlir::Value(),
+  const auto product = [&](const Shape& sizes, mlir::Value x, mlir::Value y) -> mlir::Value {
+    return g.builder().create<ir::MatmulOp>(call.loc(), call.type(of_result, sizes), x, y, mlir::Value(),
                                             options.transpose_a, options.transpose_b, ir::Activation::none,
                                             static_cast<ir::MathMode>(options.math));
   };

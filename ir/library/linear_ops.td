@@ -19,15 +19,16 @@ def Sinter_ImageLayout : I32EnumAttr<"ImageLayout", "the order of an image tenso
 
 // Operands are A [..., m, k] (or [..., k, m] when transpose_a) and B [..., k, n] (or [..., n, k] when
 // transpose_b), with one element type and equal leading dimensions. The result is [..., m, n], of the same
-// element type, or f32 for bf16 and f16. bf16 and f16 accumulate in f32; the epilogue is computed before the
-// sums are rounded. `addend` has the result's type, and the result may overwrite it. `scale` is an f32 number
+// element type, or f32 for bf16 and f16, or i32 for i8. bf16 and f16 accumulate in f32; the epilogue is computed
+// before the sums are rounded. Integers wrap. `addend` has the result's type, and the result may overwrite it. `scale` is an f32 number
 // (f64 for f64) that is read when the matmul runs. Integers have neither. On a GPU cuBLASLt does all of it in
 // one call.
 def MatmulOp : Sinter_Op<"matmul", [Pure, AttrSizedOperandSegments, LibraryInterface, DeclareOpInterfaceMethods<StepInterface, ["mayUpdateInPlace"]>,
                                     ContractionInterface, EpilogueInterface,
                                     DeclareOpInterfaceMethods<ShardableInterface>, DeclareOpInterfaceMethods<DifferentiableInterface>]> {
   let summary = "activation(scale A B + bias + addend): A [..., m, k] (or [..., k, m] when transpose_a), B [..., k, n] (or "
-    "[..., n, k] when transpose_b), equal leading batch dimensions, bias [n]; bf16 and f16 accumulate in f32 and may return f32";
+    "[..., n, k] when transpose_b), equal leading batch dimensions, bias [n]; bf16 and f16 accumulate in f32 and may return f32, "
+    "and i8 may return i32";
   let hasVerifier = 1;
   let arguments = (ins Sinter_NumberTensor:$a, Sinter_NumberTensor:$b, Optional<Sinter_NumberTensor>:$bias,
                    Optional<Sinter_FloatTensor>:$addend, Optional<Sinter_FloatTensor>:$scale,
@@ -62,6 +63,23 @@ def MatmulGradOp : Sinter_Op<"matmul_grad", [Pure, DeclareOpInterfaceMethods<Com
   let results = (outs Sinter_FloatTensor:$result);
   let assemblyFormat = "$a `,` $b `preactivation` $preactivation `activation` $activation (`math` $math^)? attr-dict `:` "
                        "functional-type(operands, $result)";
+}
+
+// A matmul with a matrix of few bits, which is stored as rows of k: each group of k / g elements of a row has a
+// scale. i8 holds a number each. ui8 holds two numbers of four bits, from -8 to 7 and stored with 8 added: byte j
+// of a block of 16 bytes has number j of the block's 32 in its low bits, and number j + 16 in its high bits. Sums
+// are in f32. For few rows of x a kernel reads the matrix as it is; sinter-decompose makes a matmul of others.
+def QuantizedMatmulOp : Sinter_Op<"quantized_matmul", [Pure, AllElementTypesMatch<["x", "result"]>, LibraryInterface,
+                                                      DeclareOpInterfaceMethods<CompositeInterface>,
+                                                      DeclareOpInterfaceMethods<ShardableInterface>,
+                                                      DeclareOpInterfaceMethods<DifferentiableInterface>]> {
+  let summary = "Y = X W^T, X [m, k], for W [n, k] of 8 bits (i8), or of 4 bits in pairs (ui8 [n, k / 2]), times the scale of each "
+    "group of k / g elements of a row, scales [n, g]; sums in f32";
+  let hasVerifier = 1;
+  let arguments = (ins Sinter_TensorOf<[F32, BF16, F16], "f32 bf16 f16">:$x, Sinter_TensorOf<[I<8>, UI8], "i8 ui8">:$weights,
+                   Sinter_TensorOf<[F32, BF16, F16], "f32 bf16 f16">:$scales);
+  let results = (outs Sinter_TensorOf<[F32, BF16, F16], "f32 bf16 f16">:$result);
+  let assemblyFormat = "$x `,` $weights `scale` $scales attr-dict `:` functional-type(operands, $result)";
 }
 
 // Base of convolution and its two gradients. Images are [N, C, H, W], or in the order of `layout`; weights

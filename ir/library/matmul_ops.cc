@@ -16,6 +16,12 @@ namespace {
 
 bool IsLowPrecision(mlir::Type element) { return element.isBF16() || element.isF16(); }
 
+// Returns the wider type that the result of a matmul may have. Null if it has that of its operands alone.
+mlir::Type WideResult(mlir::Type element) {
+  if (IsLowPrecision(element)) return mlir::Float32Type::get(element.getContext());
+  return element.isSignlessInteger(8) ? mlir::IntegerType::get(element.getContext(), 32) : mlir::Type();
+}
+
 // Checks that matmul and matmul_grad share: the operands against each other and against the result.
 template <typename Op>
 LogicalResult CheckMatmul(Op op) {
@@ -29,9 +35,13 @@ LogicalResult CheckMatmul(Op op) {
     return op.emitOpError() << "has operand 1 of element type " << b.getElementType() << "; expected "
                             << element << " as the first operand has";
   }
-  if (of_result != element && !(IsLowPrecision(element) && of_result.isF32())) {
-    return op.emitOpError() << "has a result of element type " << of_result << "; expected " << element
-                            << " as the first operand has" << (IsLowPrecision(element) ? ", or 'f32'" : "");
+  const mlir::Type wide = WideResult(element);
+  if (of_result != element && of_result != wide) {
+    mlir::InFlightDiagnostic error = op.emitOpError();
+    error << "has a result of element type " << of_result << "; expected " << element
+          << " as the first operand has";
+    if (wide) error << ", or " << wide;
+    return error;
   }
   if (mlir::failed(CheckActivation(op, op.getActivation(), op.getMath(), element))) return mlir::failure();
   ArrayRef<int64_t> batch = a.getShape().drop_back(2);

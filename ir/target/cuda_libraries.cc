@@ -13,6 +13,20 @@ std::string_view AgainstCublas(mlir::Type element, Activation activation, bool h
   return is_known ? "" : "cuBLASLt applies gelu_tanh only";
 }
 
+std::string_view AgainstCublasIntegers(MatmulOp matmul) {
+  if (!matmul.getA().getType().getElementType().isSignlessInteger(8) ||
+      !matmul.getType().getElementType().isSignlessInteger(32)) {
+    return "cuBLASLt multiplies integers of 8 bits, to 32 bits";
+  }
+  if (matmul.getBias() || matmul.getActivation() != Activation::none) {
+    return "cuBLASLt has no epilogues for integers";
+  }
+  const MatmulSizes sizes = MatmulSizes::Of(matmul);
+  if (matmul.getTransposeA() || !matmul.getTransposeB()) return "cuBLASLt takes rows of i8 along k";
+  if (std::min({sizes.batch, sizes.m, sizes.n, sizes.k}) == 0) return "a dimension is 0";
+  return sizes.n % 4 == 0 && sizes.k % 4 == 0 ? "" : "cuBLASLt takes rows of a multiple of 4 elements of i8";
+}
+
 std::string_view AgainstCublasGradient(const MatmulSizes& sizes, mlir::Type element, mlir::Type result,
                                        Activation activation) {
   if (!element.isBF16() && !element.isF16()) return "cuBLASLt does it for matmuls of bf16 and f16";

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "sinter/ir/library/quantized_sizes.h"
 #include "sinter/ir/target/cuda_libraries.h"
 #include "sinter/ir/target/gpu_models.h"
 #include "sinter/ir/target/tf32_kernels.h"
@@ -28,6 +29,8 @@ class CpuLibraries : public LibraryAbilities {
     return "it is on a CPU, where no library does it";
   }
 
+  int64_t mostQuantizedRows(QuantizedMatmulOp) const override { return 16; }
+
   std::string againstAttention(const AttentionShape&, double) const override {
     return "it is on a CPU, where no library does it";
   }
@@ -50,6 +53,12 @@ class CudaLibraries : public LibraryAbilities {
   std::string againstMatmulGradient(const MatmulSizes& sizes, mlir::Type element, mlir::Type result,
                                     Activation activation) const override {
     return std::string(cuda::AgainstCublasGradient(sizes, element, result, activation));
+  }
+
+  // Measured on an H200: with more rows the kernels' arithmetic takes longer than making the weights and a matmul.
+  int64_t mostQuantizedRows(QuantizedMatmulOp op) const override {
+    const bool is_f32 = op.getX().getType().getElementType().isF32();
+    return !is_f32 && QuantizedSizes::Of(op).mmaLaneBytes() ? 16 : 8;
   }
 
   std::string againstAttention(const AttentionShape& shape, double scale) const override {

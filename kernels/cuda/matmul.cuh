@@ -2,9 +2,10 @@
 // A block computes 64 x 64 elements and a thread 4 x 4 of them, with 16 elements of k at a time in shared
 // memory. Sums follow the order of k; integers wrap.
 //
-// Constants: E; kM, kN, kK; kTransposeA, kTransposeB, kHasBias; kActivation, as in
-// activate.cuh.
+// Constants: E, the element of a and b, and R, that of the bias and the result; kM, kN, kK; kTransposeA,
+// kTransposeB, kHasBias; kActivation, as in activate.cuh.
 typedef E::Storage Storage;
+typedef R::Storage Result;
 typedef E::Compute Compute;
 constexpr int kSide = 64, kDepth = 16, kEach = 4, kThreads = 256;
 // Row pitch of the tiles, in elements. The extra column puts adjacent k in different banks.
@@ -27,7 +28,7 @@ __device__ __forceinline__ void Fetch(const Storage* from, idx rows, idx row, id
 }
 
 // Writes y. Reads a once for each 64 columns of y and b once for each 64 rows of y, mostly from caches.
-__device__ __forceinline__ void Matmul(const Storage* a, const Storage* b, const Storage* bias, Storage* y) {
+__device__ __forceinline__ void Matmul(const Storage* a, const Storage* b, const Result* bias, Result* y) {
   __shared__ Compute rows[kDepth][kPitch], columns[kDepth][kPitch];
   constexpr uidx row_tiles = (kM + kSide - 1) / kSide, column_tiles = (kN + kSide - 1) / kSide;
   const uidx tile = blockIdx.x;
@@ -58,8 +59,8 @@ __device__ __forceinline__ void Matmul(const Storage* a, const Storage* b, const
     for (int j = 0; j < kEach; ++j) {
       const idx m = row + down + i * 16, n = column + right + j * 16;
       if (m >= kM || n >= kN) continue;
-      const Compute sum = kHasBias ? sums[i][j] + E::load(sn_load(bias + n)) : sums[i][j];
-      y[(batch * kM + m) * kN + n] = E::store(Activate(sum));
+      const Compute sum = kHasBias ? sums[i][j] + R::load(sn_load(bias + n)) : sums[i][j];
+      y[(batch * kM + m) * kN + n] = R::store(Activate(sum));
     }
   }
 }

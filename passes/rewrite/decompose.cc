@@ -55,10 +55,13 @@ class DecomposePass : public impl::DecomposeBase<DecomposePass> {
   }
 
   bool staysWhole(Operation* op, ir::DeviceAttr unplaced) {
-    if (!llvm::isa<ir::AttentionOp, ir::AttentionGradOp>(op)) return false;
     ir::DeviceAttr place = ir::DeviceOf(op);
     if (!place) place = unplaced;
     const ir::TargetModel& target = ir::TargetModel::Of(place);
+    if (auto product = llvm::dyn_cast<ir::QuantizedMatmulOp>(op)) {
+      return product.getX().getType().getDimSize(0) <= target.libraries->mostQuantizedRows(product);
+    }
+    if (!llvm::isa<ir::AttentionOp, ir::AttentionGradOp>(op)) return false;
     if (!target.computes_attention) return false;
     auto forward = llvm::dyn_cast<ir::AttentionOp>(op);
     auto backward = llvm::dyn_cast<ir::AttentionGradOp>(op);

@@ -24,7 +24,8 @@ class OwnMatmulStep : public Step {
                 .transpose_a = table.transpose_a(),
                 .transpose_b = table.transpose_b(),
                 .activation = static_cast<int>(table.activation()),
-                .result_is_f32 = table.result_is_f32()},
+                .result_is_f32 = table.result_is_f32(),
+                .result_is_i32 = table.result_is_i32()},
         slots_(table),
         parallel_(ParallelOf(pool)) {}
 

@@ -52,10 +52,21 @@ inline std::string_view CublasGradientProblem(const fb::MatmulStepT& s) {
   return s.batch == 1 ? "" : "cuBLASLt does it for a single matmul";
 }
 
-// True if cuBLASLt computes matmuls of this type. Generated kernels compute integer matmuls.
+// True if cuBLASLt computes matmuls of floats of this type.
 constexpr bool CublasTypeSupported(fb::DType dtype) {
   return dtype == fb::DType::F64 || dtype == fb::DType::F32 || dtype == fb::DType::BF16 ||
          dtype == fb::DType::F16;
+}
+
+// Explains why cuBLASLt cannot compute a matmul of integers, in words that complete "..., because ". Empty if
+// cuBLASLt can. Generated kernels compute the others.
+inline std::string_view CublasIntegersProblem(const fb::MatmulStepT& s) {
+  if (s.dtype != fb::DType::I8 || !s.result_is_i32)
+    return "cuBLASLt multiplies integers of 8 bits, to 32 bits";
+  if (s.has_bias || s.activation != fb::Activation::None) return "cuBLASLt has no epilogues for integers";
+  if (s.transpose_a || !s.transpose_b) return "cuBLASLt takes rows of i8 along k";
+  if (s.batch == 0 || s.m == 0 || s.n == 0 || s.k == 0) return "a dimension is 0";
+  return s.n % 4 == 0 && s.k % 4 == 0 ? "" : "cuBLASLt takes rows of a multiple of 4 elements of i8";
 }
 
 // True if cuDNN can fuse the activation into a forward convolution after its bias, in all types of

@@ -32,7 +32,7 @@ struct MatmulSlots {
 
 // Returns the element type of the result. Bias, addend and preactivation have the same type.
 inline fb::DType MatmulResultDType(const fb::MatmulStep& table) {
-  return table.result_is_f32() ? fb::DType::F32 : table.dtype();
+  return table.result_is_f32() ? fb::DType::F32 : table.result_is_i32() ? fb::DType::I32 : table.dtype();
 }
 
 }  // namespace sinter

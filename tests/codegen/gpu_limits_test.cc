@@ -104,6 +104,45 @@ TEST_F(GpuLimitsTest, GradientsOfActivations) {
   EXPECT_EQ(computed, 4);  // Two types of 16 bits, two sizes.
 }
 
+// cuda_libraries.h reads an op, which has legal types alone.
+TEST_F(GpuLimitsTest, MatmulsOfIntegers) {
+  int computed = 0;
+  for (const bool transpose_a : {false, true}) {
+    for (const bool transpose_b : {false, true}) {
+      for (const bool widens : {false, true}) {
+        for (const ir::MatmulSizes s : {ir::MatmulSizes{1, 3, 8, 12},
+                                        {2, 4, 8, 16},
+                                        {1, 4, 6, 8},
+                                        {1, 4, 8, 6},
+                                        {1, 0, 8, 8},
+                                        {1, 8, 8, 0}}) {
+          mlir::OpBuilder builder(context_.get());
+          mlir::Location loc = builder.getUnknownLoc();
+          mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(loc);
+          builder.setInsertionPointToStart(module->getBody());
+          const auto value = [&](int64_t rows, int64_t columns) {
+            auto type = mlir::RankedTensorType::get({s.batch, rows, columns}, builder.getI8Type());
+            return builder.create<ir::IotaOp>(loc, type, 0, mlir::Value());
+          };
+          auto a = value(transpose_a ? s.k : s.m, transpose_a ? s.m : s.k);
+          auto b = value(transpose_b ? s.n : s.k, transpose_b ? s.k : s.n);
+          const mlir::Type element = widens ? mlir::Type(builder.getI32Type()) : builder.getI8Type();
+          auto op = builder.create<ir::MatmulOp>(
+              loc, mlir::RankedTensorType::get({s.batch, s.m, s.n}, element), a, b, mlir::Value(),
+              transpose_a, transpose_b, Activation::none, ir::MathMode::ieee);
+          fb::MatmulStepT table;
+          table.batch = s.batch, table.m = s.m, table.n = s.n, table.k = s.k, table.dtype = fb::DType::I8;
+          table.transpose_a = transpose_a, table.transpose_b = transpose_b, table.result_is_i32 = widens;
+          const std::string_view reason = ir::cuda::AgainstCublasIntegers(op);
+          EXPECT_EQ(reason, CublasIntegersProblem(table)) << s.m << " " << s.n << " " << s.k;
+          computed += reason.empty();
+        }
+      }
+    }
+  }
+  EXPECT_EQ(computed, 2);  // One layout of the two larger sizes.
+}
+
 TEST_F(GpuLimitsTest, WholeAttention) {
   int computed = 0;
   for (mlir::Type type : types_) {

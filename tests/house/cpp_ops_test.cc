@@ -14,6 +14,7 @@ namespace {
 const std::map<std::string, std::string> kPrefixes = {{"frontend/ops", ""},
                                                       {"frontend/losses", ""},
                                                       {"frontend/linalg", "linalg::"},
+                                                      {"frontend/quantization", ""},
                                                       {"frontend/random", ""},
                                                       {"frontend/distributions", "dist::"},
                                                       {"frontend/nn", "nn::"},

@@ -98,6 +98,68 @@ void AddMatmulSums(std::vector<OpCase>& cases) {
   cases.back().needs_cpu = true;
 }
 
+// Matmuls of i8 with a result of i32. On GPUs cuBLASLt computes those with rows of k and multiples of four.
+void AddWideIntegerMatmuls(std::vector<OpCase>& cases) {
+  const auto make = [&](const std::string& name, const std::string& a, const std::string& b,
+                        const std::string& r, const std::string& attributes) {
+    const std::string of_a = "tensor<" + a + "xi8>", of_b = "tensor<" + b + "xi8>",
+                      of_r = "tensor<" + r + "xi32>";
+    OpCase c = {"matmul_i8_" + name, OpClass::kProduct, "", {{of_a}, {of_b}}, {of_r}, "i8", false};
+    c.body = "%r = sinter.matmul %a, %b" + attributes + " : (" + of_a + ", " + of_b + ") -> " + of_r;
+    for (OperandCase& operand : c.operands) operand.low = -128, operand.high = 127;
+    cases.push_back(c);
+  };
+  make("plain", "3x5", "5x4", "3x4", "");
+  make("large", "70x1030", "1030x65", "70x65", "");
+  make("a_turned", "130x67", "130x40", "67x40", " {transpose_a}");
+  make("rows", "48x640", "260x640", "48x260", " {transpose_b}");
+  make("odd_rows", "50x641", "259x641", "50x259", " {transpose_b}");
+  make("few_rows", "3x200", "40x200", "3x40", " {transpose_b}");
+  make("one_row", "1x132", "36x132", "1x36", " {transpose_b}");
+  make("both_turned", "100x33", "20x100", "33x20", " {transpose_a, transpose_b}");
+  make("batches", "2x8x64", "2x12x64", "2x8x12", " {transpose_b}");
+  make("no_terms", "3x0", "4x0", "3x4", " {transpose_b}");
+}
+
+// CPUs have kernels for up to 16 rows, GPUs for up to 16 of 16-bit floats and 8 of f32.
+void AddQuantizedMatmuls(std::vector<OpCase>& cases) {
+  const auto make = [&](const std::string& name, int64_t m, int64_t n, int64_t k, int64_t groups, bool pairs,
+                        const std::string& of_scales = "$T") {
+    const auto typed = [](int64_t rows, int64_t columns, const std::string& element) {
+      return "tensor<" + std::to_string(rows) + "x" + std::to_string(columns) + "x" + element + ">";
+    };
+    const std::string x = typed(m, k, "$T"), w = typed(n, pairs ? k / 2 : k, pairs ? "ui8" : "i8");
+    const std::string scales = typed(n, groups, of_scales), result = typed(m, n, "$T");
+    OpCase c = {"quantized_matmul_" + name, OpClass::kProduct, "",
+                {{x}, {w}, {scales}},       {result},          "f32 bf16 f16"};
+    c.body =
+        "%r = sinter.quantized_matmul %a, %b scale %c : (" + x + ", " + w + ", " + scales + ") -> " + result;
+    c.operands[1].low = pairs ? 0 : -128, c.operands[1].high = pairs ? 255 : 127;
+    c.operands[2].low = 0.001, c.operands[2].high = 0.01;
+    c.has_gradient = false;  // No f64.
+    cases.push_back(c);
+  };
+  make("row", 1, 37, 512, 1, false);
+  make("odd_row", 1, 20, 45, 1, false, "f32");
+  make("rows", 7, 33, 1184, 1, false);
+  make("groups", 3, 18, 576, 9, false);
+  make("groups_16", 16, 18, 320, 5, false);
+  make("many", 69, 18, 96, 1, false);
+  make("many_groups", 19, 18, 96, 3, false, "f32");
+  make("groups_128", 12, 40, 512, 4, false);
+  make("groups_64", 2, 40, 320, 5, false, "f32");
+  make("part_of_a_step", 9, 17, 208, 1, false);
+  make("pairs_row", 1, 37, 544, 1, true);
+  make("pairs_groups", 5, 18, 1152, 9, true, "f32");
+  make("pairs_groups_row", 1, 260, 256, 2, true);
+  make("pairs_many", 17, 18, 128, 2, true);
+  make("pairs_groups_128", 16, 35, 640, 5, true, "f32");
+  make("pairs_part_of_a_step", 3, 17, 96, 1, true);
+  make("pairs_32", 2, 17, 96, 3, true);
+  make("no_rows", 0, 8, 32, 1, false);
+  make("no_terms", 2, 8, 0, 1, false);
+}
+
 // The result is wider than long. GPUs support row lengths that are multiples of 8.
 void AddMatmulGradients(std::vector<OpCase>& cases) {
   for (const auto& [activation, dtypes] :
@@ -333,6 +395,8 @@ std::vector<OpCase> LinearCases() {
   std::vector<OpCase> cases;
   AddMatmuls(cases);
   AddMatmulSums(cases);
+  AddWideIntegerMatmuls(cases);
+  AddQuantizedMatmuls(cases);
   AddMatmulGradients(cases);
   AddConvs(cases);
   AddTf32Convs(cases);

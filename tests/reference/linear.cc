@@ -115,6 +115,31 @@ std::vector<Value> MatmulGrad(const Call& call) {
   return {r};
 }
 
+// Number `l` of a row of a quantised matrix.
+int64_t QuantizedNumber(const Value& weights, int64_t row, int64_t l) {
+  const int64_t bytes = weights.shape[1];
+  if (weights.dtype == DType::kI8) return weights.ints[row * bytes + l];
+  const int64_t pair = weights.ints[row * bytes + l / 32 * 16 + l % 16];
+  return (l % 32 < 16 ? pair % 16 : pair / 16) - 8;
+}
+
+std::vector<Value> QuantizedMatmul(const Call& call) {
+  const Value &x = call.in[0], &weights = call.in[1], &scales = call.in[2];
+  const int64_t m = x.shape[0], k = x.shape[1], n = weights.shape[0], groups = scales.shape[1];
+  Value r = call.Result();
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      double sum = 0;
+      for (int64_t l = 0; l < k; ++l) {
+        const double scale = scales.reals[j * groups + l / (k / groups)];
+        sum += x.reals[i * k + l] * scale * static_cast<double>(QuantizedNumber(weights, j, l));
+      }
+      r.reals[i * n + j] = sum;
+    }
+  }
+  return {r};
+}
+
 // Sizes of an image tensor and offsets of its elements, in any layout.
 struct Image {
   int64_t n, c, h, w;
@@ -247,6 +272,7 @@ std::vector<Value> AvgPool2dGrad(const Call& call) {
 void AddLinearOps(OpTable& table) {
   table["sinter.matmul"] = Matmul;
   table["sinter.matmul_grad"] = MatmulGrad;
+  table["sinter.quantized_matmul"] = QuantizedMatmul;
   table["sinter.conv2d"] = Conv2d;
   table["sinter.conv2d_input_grad"] = Conv2dInputGrad;
   table["sinter.conv2d_weight_grad"] = Conv2dWeightGrad;

@@ -6,12 +6,13 @@ namespace sinter::codegen {
 // One function for each family, in the file of its name.
 void AddPoolKernels(CudaCatalog&), AddCumsumKernels(CudaCatalog&), AddScatterKernels(CudaCatalog&),
     AddPermutationKernels(CudaCatalog&), AddMatmulKernels(CudaCatalog&), AddConvKernels(CudaCatalog&),
-    AddElementwiseKernels(CudaCatalog&), AddTopKKernels(CudaCatalog&), AddSortKernels(CudaCatalog&);
+    AddElementwiseKernels(CudaCatalog&), AddTopKKernels(CudaCatalog&), AddSortKernels(CudaCatalog&),
+    AddQuantizedKernels(CudaCatalog&);
 
 void PopulateCudaCatalog(CudaCatalog& catalog) {
   for (auto* add :
        {AddPoolKernels, AddCumsumKernels, AddScatterKernels, AddPermutationKernels, AddMatmulKernels,
-        AddConvKernels, AddElementwiseKernels, AddTopKKernels, AddSortKernels}) {
+        AddConvKernels, AddElementwiseKernels, AddTopKKernels, AddSortKernels, AddQuantizedKernels}) {
     add(catalog);
   }
 }

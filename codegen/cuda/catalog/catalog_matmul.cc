@@ -37,7 +37,7 @@ constexpr int64_t kLanes = 32, kWarpsAlong = 8;
 // True if only cuBLASLt computes the matmul.
 bool IsCublasOnly(ir::MatmulOp matmul) {
   return matmul.getAddend() || matmul.getScale() ||
-         matmul.getType().getElementType() != matmul.getA().getType().getElementType();
+         (matmul.getType().getElementType().isF32() && !matmul.getA().getType().getElementType().isF32());
 }
 
 absl::StatusOr<CudaCatalogCall> LowerSplit(mlir::Operation* op) {
@@ -117,11 +117,14 @@ CudaCatalogCall LowerFewRows(ir::MatmulOp matmul) {
   return call;
 }
 
-// True for matmuls of integers, matmuls with an epilogue that cuBLASLt cannot apply, matmuls that are split,
+// True for matmuls of integers that cuBLASLt does not compute, matmuls with an epilogue that cuBLASLt cannot apply, matmuls that are split,
 // and those of few rows.
 bool Computes(mlir::Operation* op) {
   auto matmul = llvm::cast<ir::MatmulOp>(op);
   if (ir::tf32::Computes(matmul) || HasFewRows(matmul)) return true;
+  if (ir::TypeOf(matmul.getA()).getElementType().isInteger()) {
+    return !ir::cuda::AgainstCublasIntegers(matmul).empty();
+  }
   return !ir::cuda::AgainstCublas(ir::TypeOf(matmul.getA()).getElementType(), matmul.getActivation(),
                                   static_cast<bool>(matmul.getBias()))
               .empty();
@@ -146,16 +149,18 @@ absl::StatusOr<CudaCatalogCall> LowerMatmul(mlir::Operation* op) {
 
   CatalogText text(FitsIndex32(std::max(
       {result.getNumElements(), a.getNumElements(), ir::TypeOf(matmul.getB()).getNumElements(), m, n, k})));
-  text.Type("E", ElementName(a.getElementType()));
+  text.Type("E", ElementName(a.getElementType())).Type("R", ElementName(result.getElementType()));
   text.Number("kM", m).Number("kN", n).Number("kK", k);
   text.Number("kTransposeA", matmul.getTransposeA()).Number("kTransposeB", matmul.getTransposeB());
   text.Number("kHasBias", has_bias).Number("kActivation", static_cast<int64_t>(matmul.getActivation()));
   text.Append(kernels::CudaText("activate")).Append(kernels::CudaText("matmul"));
   std::vector<CatalogArgument> inputs;
-  for (unsigned i = 0; i < op->getNumOperands(); ++i) inputs.push_back({In(op, i), "const Storage"});
+  for (unsigned i = 0; i < op->getNumOperands(); ++i) {
+    inputs.push_back({In(op, i), i < 2 ? "const Storage" : "const Result"});
+  }
   call.launches.push_back(text.Launch(
       "matmul", has_bias ? "Matmul($0, $1, $2, $3)" : "Matmul($0, $1, nullptr, $2)", inputs,
-      {{Out(op, 0), "Storage"}}, batch * llvm::divideCeilSigned(m, kTile) * llvm::divideCeilSigned(n, kTile),
+      {{Out(op, 0), "Result"}}, batch * llvm::divideCeilSigned(m, kTile) * llvm::divideCeilSigned(n, kTile),
       kCatalogBlock));
   call.flops = 2.0 * batch * m * n * k;
   SINTER_RETURN_IF_ERROR(CheckGrids(op, call));

@@ -9,8 +9,8 @@ namespace sinter::kernels {
 
 // One function for each kernel, in the file of its name; those of matrices are in matrices.cc.
 CatalogKernel CumsumKernel(), RandomPermutationKernel(), ScatterAddKernel(), ScatterKernel(), SortKernel(),
-    TopKKernel(), CholeskyKernel(), TriangularSolveKernel(), QrKernel(), EighKernel(), SvdKernel(),
-    LuKernel();
+    TopKKernel(), QuantizedMatmulKernel(), CholeskyKernel(), TriangularSolveKernel(), QrKernel(),
+    EighKernel(), SvdKernel(), LuKernel();
 
 namespace {
 
@@ -55,12 +55,19 @@ std::string CheckOperand(const CatalogOperand& operand, const char* what, int64_
 }
 
 std::span<const CatalogKernel> CatalogKernels() {
-  static const CatalogKernel kKernels[] = {CumsumKernel(),     RandomPermutationKernel(),
-                                           ScatterAddKernel(), ScatterKernel(),
-                                           SortKernel(),       TopKKernel(),
-                                           CholeskyKernel(),   TriangularSolveKernel(),
-                                           QrKernel(),         EighKernel(),
-                                           SvdKernel(),        LuKernel()};
+  static const CatalogKernel kKernels[] = {CumsumKernel(),
+                                           RandomPermutationKernel(),
+                                           ScatterAddKernel(),
+                                           ScatterKernel(),
+                                           SortKernel(),
+                                           TopKKernel(),
+                                           QuantizedMatmulKernel(),
+                                           CholeskyKernel(),
+                                           TriangularSolveKernel(),
+                                           QrKernel(),
+                                           EighKernel(),
+                                           SvdKernel(),
+                                           LuKernel()};
   return kKernels;
 }
 

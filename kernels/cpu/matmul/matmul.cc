@@ -1,14 +1,17 @@
-// Matmuls: float_matmul.h for floats, and blocked integer matmuls in this file.
+// Matmuls: float_matmul.h for floats, int8_matmul.h for large ones of i8 with a result of i32, and other integer
+// matmuls, blocked, in this file.
 // A unit of work is a tile of the result, whose sums are in the compute type in the thread's workspace. For
 // each block of k, the tile's rows of a and columns of b are converted and packed into panels that are as
 // wide as the registers. The panels are then multiplied one by one.
 #include "sinter/kernels/cpu/matmul/matmul.h"
 
 #include <cstring>
+#include <type_traits>
 
 #include "sinter/kernels/cpu/element_types.h"
 #include "sinter/kernels/cpu/math/activation.h"
 #include "sinter/kernels/cpu/matmul/float_matmul.h"
+#include "sinter/kernels/cpu/matmul/int8_matmul.h"
 
 namespace sinter::kernels {
 namespace {
@@ -85,12 +88,15 @@ void MultiplyPanels(const C* a, const C* b, int64_t depth, C* sums) {
   }
 }
 
-template <typename E>
+// `R` is the element of the result and the bias.
+template <typename E, typename R>
 class IntegerMatmul {
  public:
   using S = typename E::Storage;
   using C = typename E::Compute;
+  using T = typename R::Storage;
   using P = Panels<C>;
+  static_assert(std::is_same_v<C, typename R::Compute>);
 
   IntegerMatmul(const Matmul& p, const MatmulOperands& o)
       : p_(p),
@@ -129,18 +135,18 @@ class IntegerMatmul {
 
   // `to`: the index of the tile's first element in the result.
   void Write(P& panels, int64_t to, int64_t rows, int64_t columns, int64_t column) const {
-    const S* const bias = static_cast<const S*>(o_.bias);
+    const T* const bias = static_cast<const T*>(o_.bias);
     for (int64_t i = 0; i < rows; ++i, to += p_.n) {
       C* const sums = panels.sums + i * kTile;
       for (int64_t j = 0; j < columns; ++j) {
-        if (bias != nullptr) sums[j] += E::Load(bias[column + j]);
+        if (bias != nullptr) sums[j] += R::Load(bias[column + j]);
         // Converts through the storage type, so that a narrow integer's sign extends to the top bit of the
         // compute type.
-        sums[j] = static_cast<C>(E::Store(sums[j]));
+        sums[j] = static_cast<C>(R::Store(sums[j]));
       }
       ActivateRow(p_.activation, sums, columns);
-      S* const result = static_cast<S*>(o_.result) + to;
-      for (int64_t j = 0; j < columns; ++j) result[j] = E::Store(sums[j]);
+      T* const result = static_cast<T*>(o_.result) + to;
+      for (int64_t j = 0; j < columns; ++j) result[j] = R::Store(sums[j]);
     }
   }
 
@@ -155,6 +161,7 @@ class IntegerMatmul {
 
 size_t MatmulWorkspaceBytes(const Matmul& matmul, int threads) {
   if (matmul.dtype <= kF16) return FloatMatmulWorkspaceBytes(matmul, threads);
+  if (IsInt8Matmul(matmul)) return Int8MatmulWorkspaceBytes(matmul, threads, BestInt8Kernels());
   size_t bytes = 0;
   WithIntegerElement(matmul.dtype,
                      [&](auto element) { bytes = sizeof(Panels<typename decltype(element)::Compute>); });
@@ -166,15 +173,17 @@ void RunMatmul(const Matmul& matmul, const MatmulOperands& operands, void* works
   if (matmul.dtype <= kF16) {
     return RunFloatMatmul(matmul, operands, workspace, parallel, BestMatmulKernels());
   }
-  WithIntegerElement(matmul.dtype, [&](auto element) {
-    using E = decltype(element);
-    const IntegerMatmul<E> work(matmul, operands);
+  if (IsInt8Matmul(matmul)) return RunInt8Matmul(matmul, operands, workspace, parallel, BestInt8Kernels());
+  const auto run = [&]<typename E, typename R>(E, R) {
+    const IntegerMatmul<E, R> work(matmul, operands);
     auto* const panels = static_cast<Panels<typename E::Compute>*>(workspace);
     const int64_t grain = 1 + (1 << 15) / (kTile * kTile * (matmul.k + 1));
     parallel.For(work.units(), grain, [&](int64_t begin, int64_t end, int thread) {
       for (int64_t unit = begin; unit < end; ++unit) work.RunUnit(unit, panels[thread]);
     });
-  });
+  };
+  if (matmul.result_is_i32) return run(Element<int8_t, uint32_t, kI8>(), Element<int32_t, uint32_t, kI32>());
+  WithIntegerElement(matmul.dtype, [&](auto element) { run(element, element); });
 }
 
 }  // namespace sinter::kernels

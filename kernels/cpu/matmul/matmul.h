@@ -4,7 +4,7 @@
 //   RunMatmul(matmul, {.a = a, .b = b, .result = result}, workspace, parallel);
 //
 // result = activation(scale op(a) op(b) + bias + addend), dense and row-major. 16-bit floats are summed in
-// f32; integers wrap. The order of each element's sum depends only on the shape: the bits are the same for
+// f32; integers wrap, in the type of the result. The order of each element's sum depends only on the shape: the bits are the same for
 // any number of threads and on every CPU that runs plans. Nothing is allocated.
 #ifndef SINTER_KERNELS_CPU_MATMUL_MATMUL_H_
 #define SINTER_KERNELS_CPU_MATMUL_MATMUL_H_
@@ -22,6 +22,7 @@ struct Matmul {
   bool transpose_a = false, transpose_b = false;
   int activation = 0;          // A number of activation.h.
   bool result_is_f32 = false;  // For 16-bit floats: result, bias and addend are f32.
+  bool result_is_i32 = false;  // For i8: result and bias are i32.
 };
 
 // Null pointers for absent operands. Integers have neither addend nor scale.

@@ -19,11 +19,16 @@ constexpr int64_t kBlockElements = (1 << 16) + 1;
 // The generator of Knuth's MMIX.
 uint64_t Next(uint64_t& state) { return state = state * 6364136223846793005u + 1442695040888963407u; }
 
+// Integers get the value from -1 to 1 as one from -127 to 127.
 void Store(fb::DType dtype, double f64, std::byte* to) {
   const float f32 = static_cast<float>(f64);
+  const int32_t i32 = static_cast<int32_t>(std::lround(127 * std::clamp(f64, -1.0, 1.0)));
+  const int8_t i8 = static_cast<int8_t>(i32);
   const uint16_t bf16 = BFloat16::FromFloat(f32).bits, f16 = Float16::FromFloat(f32).bits;
   const void* const value = dtype == fb::DType::F64    ? static_cast<const void*>(&f64)
                             : dtype == fb::DType::F32  ? static_cast<const void*>(&f32)
+                            : dtype == fb::DType::I32  ? static_cast<const void*>(&i32)
+                            : dtype == fb::DType::I8   ? static_cast<const void*>(&i8)
                             : dtype == fb::DType::BF16 ? static_cast<const void*>(&bf16)
                                                        : static_cast<const void*>(&f16);
   std::memcpy(to, value, static_cast<size_t>(SizeOf(static_cast<DType>(dtype))));

@@ -17,6 +17,10 @@ cudaDataType_t CublasType(fb::DType dtype) {
       return CUDA_R_16BF;
     case fb::DType::F16:
       return CUDA_R_16F;
+    case fb::DType::I8:
+      return CUDA_R_8I;
+    case fb::DType::I32:
+      return CUDA_R_32I;
     default:
       return CUDA_R_32F;
   }
@@ -24,6 +28,7 @@ cudaDataType_t CublasType(fb::DType dtype) {
 
 cublasComputeType_t ComputeType(const MatmulShape& shape) {
   if (shape.dtype == fb::DType::F64) return CUBLAS_COMPUTE_64F;
+  if (shape.dtype == fb::DType::I8) return CUBLAS_COMPUTE_32I;
   if (shape.dtype != fb::DType::F32 || shape.math == fb::MathMode::Ieee) return CUBLAS_COMPUTE_32F;
   return shape.math == fb::MathMode::Tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F_EMULATED_16BFX9;
 }
@@ -41,20 +46,22 @@ cublasLtEpilogue_t Epilogue(const MatmulShape& shape) {
   }
 }
 
-std::string_view GradientProblem(const MatmulShape& shape) {
-  if (!shape.is_gradient) return "";
+// Explains why cuBLASLt cannot compute a gradient or a matmul of i8. Empty for other matmuls.
+std::string_view LayoutProblem(const MatmulShape& shape) {
   fb::MatmulStepT s;
   s.batch = shape.batch, s.m = shape.m, s.n = shape.n, s.k = shape.k;
-  s.dtype = shape.dtype, s.result_is_f32 = shape.result_is_f32;
-  s.activation = shape.activation;
-  return CublasGradientProblem(s);
+  s.transpose_a = shape.transpose_a, s.transpose_b = shape.transpose_b;
+  s.dtype = shape.dtype, s.result_is_f32 = shape.result_is_f32, s.result_is_i32 = shape.result_is_i32;
+  s.activation = shape.activation, s.has_bias = shape.has_bias;
+  if (shape.dtype == fb::DType::I8) return CublasIntegersProblem(s);
+  return shape.is_gradient ? CublasGradientProblem(s) : "";
 }
 
 absl::Status CheckShape(const MatmulShape& shape) {
-  if (!CublasTypeSupported(shape.dtype)) {
+  if (!CublasTypeSupported(shape.dtype) && shape.dtype != fb::DType::I8) {
     return absl::UnimplementedError(absl::StrCat("a matmul of ", fb::EnumNameDType(shape.dtype),
-                                                 " is not done by cuBLASLt, which is for f64, f32, bf16 and "
-                                                 "f16: let the compiler generate its kernel"));
+                                                 " is not done by cuBLASLt, which is for f64, f32, bf16, f16 "
+                                                 "and i8: let the compiler generate its kernel"));
   }
   if (!CublasEpilogueSupported(shape.activation, shape.has_bias, shape.dtype)) {
     return absl::UnimplementedError(absl::StrCat("a matmul of ", fb::EnumNameDType(shape.dtype),
@@ -64,7 +71,7 @@ absl::Status CheckShape(const MatmulShape& shape) {
                                                  "for a kernel of their own (CublasEpilogueSupported in "
                                                  "runtime/plan/gpu_limits.h)"));
   }
-  if (const std::string_view problem = GradientProblem(shape); !problem.empty()) {
+  if (const std::string_view problem = LayoutProblem(shape); !problem.empty()) {
     return absl::UnimplementedError(absl::StrCat("the product ", shape.ToString(),
                                                  " is not done by cuBLASLt in one call, because ",
                                                  std::string(problem), ": compile the graph again"));
@@ -91,7 +98,9 @@ std::string MatmulShape::ToString() const {
     absl::StrAppend(&text, ", ", is_gradient ? "gradient of " : "", fb::EnumNameActivation(activation));
   }
   absl::StrAppend(&text, has_addend ? ", addend" : "", has_scale ? ", scale" : "",
-                  result_is_f32 ? ", result of f32" : "");
+                  result_is_f32   ? ", result of f32"
+                  : result_is_i32 ? ", result of i32"
+                                  : "");
   return text;
 }
 
@@ -159,7 +168,9 @@ absl::Status CublasMatmul::DescribeEpilogue() {
 
 absl::Status CublasMatmul::MakeDescriptors() {
   const CublasLt& f = *cublas_.functions;
-  const cudaDataType_t scale = shape_.dtype == fb::DType::F64 ? CUDA_R_64F : CUDA_R_32F;
+  const cudaDataType_t scale = shape_.dtype == fb::DType::F64  ? CUDA_R_64F
+                               : shape_.dtype == fb::DType::I8 ? CUDA_R_32I
+                                                               : CUDA_R_32F;
   SINTER_RETURN_IF_ERROR(
       CublasStatus(f.MatmulDescCreate(&matmul_, ComputeType(shape_), scale), "describe a matmul"));
   // cuBLASLt's first operand is b and its second is a.
@@ -232,10 +243,12 @@ absl::Status CublasMatmul::Launch(const cublasLtMatmulHeuristicResult_t& algorit
   // alpha and beta in the compute type. alpha: 1 or the scale. beta: 1, or 0 if there is no addend.
   const float factors_f32[2] = {1, 0};
   const double factors_f64[2] = {1, 0};
+  const int32_t factors_i32[2] = {1, 0};
   const bool is_f64 = shape_.dtype == fb::DType::F64;
   const void* factors = is_f64 ? static_cast<const void*>(factors_f64) : factors_f32;
+  if (shape_.dtype == fb::DType::I8) factors = factors_i32;
   if (shape_.has_scale) factors = factors_.ptr();
-  const size_t zero = is_f64 ? sizeof(double) : sizeof(float);
+  const size_t zero = is_f64 ? sizeof(double) : sizeof(float);  // Of i32 too.
   const void* const alpha = shape_.has_scale ? operands.scale : factors;
   const void* const beta = static_cast<const std::byte*>(factors) + (shape_.has_addend ? 0 : zero);
   const void* const addend = shape_.has_addend ? operands.addend : operands.result;

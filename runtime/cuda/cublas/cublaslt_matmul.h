@@ -33,10 +33,13 @@ struct MatmulShape {
   fb::DType dtype = fb::DType::F32;
   fb::Activation activation = fb::Activation::None;
   fb::MathMode math = fb::MathMode::Ieee;
-  bool result_is_f32 = false, has_addend = false, has_scale = false, is_gradient = false;
+  bool result_is_f32 = false, result_is_i32 = false, has_addend = false, has_scale = false,
+       is_gradient = false;
 
   // The type of the result, bias, addend and preactivation.
-  fb::DType ResultDType() const { return result_is_f32 ? fb::DType::F32 : dtype; }
+  fb::DType ResultDType() const {
+    return result_is_f32 ? fb::DType::F32 : result_is_i32 ? fb::DType::I32 : dtype;
+  }
   double Flops() const { return 2.0 * static_cast<double>(batch * m) * static_cast<double>(n * k); }
   // Returns a text that is unique for each distinct matmul, such as "f32 ieee 2x8x4x2 (batch, m, n, k), a
   // transposed, bias, relu".

@@ -14,6 +14,7 @@
 #include "sinter/runtime/cuda/cublas/matmul_trial.h"
 #include "sinter/runtime/device/session_tuning.h"
 #include "sinter/runtime/host/build_cache.h"
+#include "sinter/runtime/host/dtype.h"
 #include "sinter/runtime/host/load_times.h"
 
 namespace sinter {
@@ -46,13 +47,14 @@ KnownMatmuls& ProcessMatmuls() {
   return known;
 }
 
+// `is_exact`: the bits do not depend on the order of a sum.
 absl::StatusOr<Measured> Measure(MatmulTrial& trial, const std::vector<MatmulCandidate>& candidates,
-                                 TuningMode mode) {
+                                 TuningMode mode, bool is_exact) {
   SINTER_RETURN_IF_ERROR(trial.Prepare());
   SINTER_RETURN_IF_ERROR(trial.WarmUp(candidates[0].algorithm));
   std::optional<std::vector<std::byte>> wanted;
   const auto same_bits = [&](size_t i) -> absl::StatusOr<bool> {
-    if (mode == TuningMode::kAnyBits) return true;
+    if (mode == TuningMode::kAnyBits || is_exact) return true;
     if (!SplitAlike(candidates[0].config, candidates[i].config)) return false;
     if (!wanted.has_value()) {
       SINTER_ASSIGN_OR_RETURN(wanted, trial.Results(candidates[0].algorithm));
@@ -172,7 +174,8 @@ class MatmulChoice {
     context_.FinishPreparing();
     const LoadTimes::Scope time = LoadTimes::Time(context_.load_times(), "measure matmuls");
     const CudaDeviceScope on(context_.index());
-    absl::StatusOr<Measured> measured = Measure(trial, candidates, mode_);
+    const bool is_exact = !IsFloat(static_cast<DType>(matmul_.shape().dtype));
+    absl::StatusOr<Measured> measured = Measure(trial, candidates, mode_, is_exact);
     // A memory limit may leave less than FreeBytes reports.
     if (absl::IsResourceExhausted(measured.status())) return First(kNoRoom);
     SINTER_RETURN_IF_ERROR(measured.status());

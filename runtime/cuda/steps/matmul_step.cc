@@ -119,6 +119,7 @@ absl::StatusOr<std::unique_ptr<Step>> MakeCudaMatmulStep(CudaContext& context, c
                              .activation = table.activation(),
                              .math = table.math(),
                              .result_is_f32 = table.result_is_f32(),
+                             .result_is_i32 = table.result_is_i32(),
                              .has_addend = table.has_addend(),
                              .has_scale = table.has_scale(),
                              .is_gradient = table.is_gradient()};

@@ -12,10 +12,15 @@ namespace sinter {
 namespace {
 
 // Checks the combinations that only some matmuls may have.
-absl::Status CheckMatmulVariant(const fb::MatmulStep& s) {
+absl::Status CheckMatmulVariant(const StepToVerify& o, const fb::MatmulStep& s) {
   const bool is_low_precision = s.dtype() == fb::DType::BF16 || s.dtype() == fb::DType::F16;
   if (s.result_is_f32() && !is_low_precision)
     return BadPlan("only matmuls of bf16 and f16 have a result of f32 for it");
+  if (s.result_is_i32() && (s.dtype() != fb::DType::I8 || s.is_gradient()))
+    return BadPlan("only matmuls of i8 have a result of i32 for it");
+  if (s.result_is_i32() && o.plan.version() < Plan::LeastVersion({.wide_integer_matmul = true})) {
+    return BadPlan("plans of version ", o.plan.version(), " have no matmul of i8 with a result of i32");
+  }
   if ((s.has_addend() || s.has_scale()) && !IsFloat(static_cast<DType>(s.dtype()))) {
     return BadPlan("matmuls of integers have neither addend nor scale");
   }
@@ -35,7 +40,7 @@ absl::Status VerifyMatmul(const StepToVerify& o) {
   SINTER_RETURN_IF_ERROR(CheckDType(s.dtype(), /*floats_only=*/false));
   SINTER_RETURN_IF_ERROR(CheckMath(s.math()));
   SINTER_RETURN_IF_ERROR(CheckActivation(s.activation(), s.dtype()));
-  SINTER_RETURN_IF_ERROR(CheckMatmulVariant(s));
+  SINTER_RETURN_IF_ERROR(CheckMatmulVariant(o, s));
   const MatmulSlots slots(s);
   SINTER_RETURN_IF_ERROR(
       CheckCounts(o, static_cast<size_t>(slots.inputs), static_cast<size_t>(slots.outputs)));
@@ -75,7 +80,7 @@ std::string MatmulText(const fb::Plan&, const fb::Step& step) {
   if (m.is_gradient()) text += " gradient of";
   text += EpilogueText(m.has_bias(), m.activation());
   if (m.has_addend()) text += " addend";
-  return m.result_is_f32() ? text + " to f32" : text;
+  return text + (m.result_is_f32() ? " to f32" : m.result_is_i32() ? " to i32" : "");
 }
 
 std::optional<ContractionType> MatmulContraction(const fb::Step& step) {

@@ -20,7 +20,7 @@ std::vector<ErrorCase> Float8Cases() {
       In("ArgMaxFloat8", [=](Builder& b) { ArgMax(x(b), 0); }, {"takes numbers; Cast(x, F32) first"}),
       In("SortFloat8", [=](Builder& b) { Sort(x(b)); }, {"takes numbers; Cast(x, F32) first"}),
       In("CumSumFloat8", [=](Builder& b) { CumSum(x(b), 0); }, {"takes numbers; Cast(x, F32) first"}),
-      In("MatMulFloat8", [=](Builder& b) { MatMul(x(b), x(b)); }, {"takes floats; Cast(x, F32) first"}),
+      In("MatMulFloat8", [=](Builder& b) { MatMul(x(b), x(b)); }, {"takes numbers; Cast(x, F32) first"}),
       In("IotaFloat8", [](Builder& b) { b.Iota(F8E5M2, {3}, 0); }, {"counts in numbers, not in f8e5m2"}),
       In("MixFloat8", [=](Builder& b) { x(b) + X(b, {2, 2}, F8E5M2); },
          {"convert the f8e4m3 and the f8e5m2: Cast(x, F32)"}),

@@ -334,3 +334,67 @@ func.func @large_strides(%x: tensor<1x1x4x4xf32>) -> tensor<1x1x1x1xf32> {
     : tensor<1x1x4x4xf32> -> tensor<1x1x1x1xf32>
   return %0 : tensor<1x1x1x1xf32>
 }
+
+// -----
+
+func.func @wide_result_of_i32(%a: tensor<2x3xi32>, %b: tensor<3x4xi32>) {
+  // expected-error@+1 {{has a result of element type 'i64'; expected 'i32' as the first operand has}}
+  %c = sinter.matmul %a, %b : (tensor<2x3xi32>, tensor<3x4xi32>) -> tensor<2x4xi64>
+  return
+}
+
+// -----
+
+func.func @wide_result_of_i8(%a: tensor<2x3xi8>, %b: tensor<3x4xi8>) {
+  // expected-error@+1 {{has a result of element type 'i16'; expected 'i8' as the first operand has, or 'i32'}}
+  %c = sinter.matmul %a, %b : (tensor<2x3xi8>, tensor<3x4xi8>) -> tensor<2x4xi16>
+  return
+}
+
+// -----
+
+func.func @quantized_rank(%a: tensor<64xf32>, %w: tensor<4x64xi8>, %s: tensor<4x1xf32>) {
+  // expected-error@+1 {{takes 'tensor<64xf32>', 'tensor<4x64xi8>' and scales 'tensor<4x1xf32>'; expected rank 2}}
+  %c = sinter.quantized_matmul %a, %w scale %s : (tensor<64xf32>, tensor<4x64xi8>, tensor<4x1xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @quantized_pairs(%a: tensor<2x40xf32>, %w: tensor<4x20xui8>, %s: tensor<4x1xf32>) {
+  // expected-error@+1 {{has rows of 40 numbers of four bits; expected a multiple of 32}}
+  %c = sinter.quantized_matmul %a, %w scale %s : (tensor<2x40xf32>, tensor<4x20xui8>, tensor<4x1xf32>) -> tensor<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @quantized_bytes(%a: tensor<2x64xf32>, %w: tensor<4x64xui8>, %s: tensor<4x1xf32>) {
+  // expected-error@+1 {{has rows of 64 bytes for 64 columns of x; expected 32}}
+  %c = sinter.quantized_matmul %a, %w scale %s : (tensor<2x64xf32>, tensor<4x64xui8>, tensor<4x1xf32>) -> tensor<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @quantized_scales(%a: tensor<2x64xf32>, %w: tensor<4x64xi8>, %s: tensor<4x4xf32>) {
+  // expected-error@+1 {{has scales 4x4 for 4 rows of 64; expected 4x1, or a row of scales of which each is for a multiple of 32 elements}}
+  %c = sinter.quantized_matmul %a, %w scale %s : (tensor<2x64xf32>, tensor<4x64xi8>, tensor<4x4xf32>) -> tensor<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @quantized_result(%a: tensor<2x64xf32>, %w: tensor<4x64xi8>, %s: tensor<4x1xf32>) {
+  // expected-error@+1 {{has a result of shape 4x2; expected 2x4}}
+  %c = sinter.quantized_matmul %a, %w scale %s : (tensor<2x64xf32>, tensor<4x64xi8>, tensor<4x1xf32>) -> tensor<4x2xf32>
+  return
+}
+
+// -----
+
+func.func @quantized_element(%a: tensor<2x64xf32>, %w: tensor<4x64xi8>, %s: tensor<4x1xf32>) {
+  // expected-error@+1 {{failed to verify that all of {x, result} have same element type}}
+  %c = sinter.quantized_matmul %a, %w scale %s : (tensor<2x64xf32>, tensor<4x64xi8>, tensor<4x1xf32>) -> tensor<2x4xbf16>
+  return
+}

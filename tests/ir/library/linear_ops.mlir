@@ -61,3 +61,15 @@ func.func @pooling(%x: tensor<2x4x8x8xf32>) {
   %3 = sinter.avg_pool2d_grad %2 {window = array<i64: 2, 2>, strides = array<i64: 2, 2>, padding = array<i64: 0, 0, 0, 0>} : tensor<2x4x4x4xf32> -> tensor<2x4x8x8xf32>
   return
 }
+
+// CHECK-LABEL: func.func @quantized
+func.func @quantized(%a: tensor<3x64xi8>, %b: tensor<5x64xi8>, %x: tensor<3x64xbf16>, %w: tensor<5x64xi8>,
+                     %pairs: tensor<5x32xui8>, %s: tensor<5x1xf32>, %t: tensor<5x2xbf16>) {
+  // CHECK: sinter.matmul %{{.*}}, %{{.*}} {transpose_b} : (tensor<3x64xi8>, tensor<5x64xi8>) -> tensor<3x5xi32>
+  %0 = sinter.matmul %a, %b {transpose_b} : (tensor<3x64xi8>, tensor<5x64xi8>) -> tensor<3x5xi32>
+  // CHECK: sinter.quantized_matmul %{{.*}}, %{{.*}} scale %{{.*}} : (tensor<3x64xbf16>, tensor<5x64xi8>, tensor<5x1xf32>) -> tensor<3x5xbf16>
+  %1 = sinter.quantized_matmul %x, %w scale %s : (tensor<3x64xbf16>, tensor<5x64xi8>, tensor<5x1xf32>) -> tensor<3x5xbf16>
+  // CHECK: sinter.quantized_matmul %{{.*}}, %{{.*}} scale %{{.*}} : (tensor<3x64xbf16>, tensor<5x32xui8>, tensor<5x2xbf16>) -> tensor<3x5xbf16>
+  %2 = sinter.quantized_matmul %x, %pairs scale %t : (tensor<3x64xbf16>, tensor<5x32xui8>, tensor<5x2xbf16>) -> tensor<3x5xbf16>
+  return
+}

@@ -51,7 +51,7 @@ void Check(fb::MatmulStepT s, DType dtype) {
   const bool whole = !IsFloat(dtype);
   const std::vector<double> a = RandomValues(s.batch * s.m * s.k, 1, whole),
                             b = RandomValues(s.batch * s.k * s.n, 2, whole);
-  const DType of_result = s.result_is_f32 ? DType::kF32 : dtype;
+  const DType of_result = s.result_is_f32 ? DType::kF32 : s.result_is_i32 ? DType::kI32 : dtype;
   const std::vector<double> bias = RandomValues(s.n, 3, whole);
   const std::vector<double> addend = RandomValues(s.batch * s.m * s.n, 4, whole);
   const double scale = s.has_scale ? -0.5 : 1;
@@ -131,6 +131,23 @@ INSTANTIATE_TEST_SUITE_P(Types, MatmulStepTest,
                                            DType::kI32, DType::kI8, DType::kU8, DType::kI16, DType::kU16,
                                            DType::kU32, DType::kU64),
                          [](const auto& info) { return std::string(DTypeName(info.param)); });
+
+// Sizes around those of tiles, blocks and depths, in all layouts; few rows read the second factor in place.
+TEST(MatmulStepTest, IntegersOf8BitsAreSummedIn32) {
+  const int64_t shapes[][4] = {{1, 1, 1, 1},     {1, 1, 40, 600},  {1, 8, 33, 17},   {1, 9, 33, 64},
+                               {1, 13, 31, 515}, {1, 50, 258, 70}, {1, 97, 300, 33}, {1, 12, 16, 1030},
+                               {3, 12, 16, 20},  {1, 64, 64, 512}};
+  for (const auto& [batch, m, n, k] : shapes) {
+    for (int transposes = 0; transposes < 4; ++transposes) {
+      fb::MatmulStepT s;
+      s.batch = batch, s.m = m, s.n = n, s.k = k, s.result_is_i32 = true;
+      s.transpose_a = transposes & 1, s.transpose_b = transposes & 2;
+      s.has_bias = transposes == 1;
+      if (transposes == 2) s.activation = fb::Activation::Relu;
+      Check(s, DType::kI8);
+    }
+  }
+}
 
 // A result of several tiles, and one whose k is split.
 TEST(MatmulStepTest, LargeMatmulsDoNotDependOnThreads) {

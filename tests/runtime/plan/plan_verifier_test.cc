@@ -99,8 +99,8 @@ fb::ConvStepT& InBlocks(fb::PlanT& plan) {
 constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
 
 const Alteration kAlterations[] = {
-    {"version", [](auto& p) { p.version = 9; },
-     "the plan has format version 9, and this build reads versions 1 to 8"},
+    {"version", [](auto& p) { p.version = 10; },
+     "the plan has format version 10, and this build reads versions 1 to 9"},
     {"version 0", [](auto& p) { p.version = 0; }, "the plan has format version 0, and"},
     {"no hash", [](auto& p) { p.content_hash.clear(); }, "the plan has no content hash"},
     // Variables.
@@ -282,6 +282,15 @@ const Alteration kAlterations[] = {
      "matmuls of integers have neither addend nor scale"},
     {"matmul wide result", [](auto& p) { StepAt(p, 1).body.AsMatmulStep()->result_is_f32 = true; },
      "only matmuls of bf16 and f16 have a result of f32 for it"},
+    {"matmul wide integers", [](auto& p) { StepAt(p, 1).body.AsMatmulStep()->result_is_i32 = true; },
+     "only matmuls of i8 have a result of i32 for it"},
+    {"matmul wide integers of an old plan",
+     [](auto& p) {
+       p.version = 8;
+       StepAt(p, 1).body.AsMatmulStep()->dtype = fb::DType::I8;
+       StepAt(p, 1).body.AsMatmulStep()->result_is_i32 = true;
+     },
+     "plans of version 8 have no matmul of i8 with a result of i32"},
     {"matmul gradient with bias", [](auto& p) { StepAt(p, 1).body.AsMatmulStep()->is_gradient = true; },
      "a matmul with an activation's gradient has neither bias, addend nor scale"},
     {"matmul gradient with scale",

@@ -1,0 +1,14 @@
+// The program of the golden plan integers.plan. It documents the plan; never compile the plan again from it.
+module @integers {
+  func.func @product(%x: tensor<6x40xi8> {sinter.input = "x"}, %v: tensor<8x40xi8> {sinter.input = "v"})
+      -> (tensor<6x8xi32> {sinter.output = "y"}) {
+    %y = sinter.matmul %x, %v {transpose_b} : (tensor<6x40xi8>, tensor<8x40xi8>) -> tensor<6x8xi32>
+    return %y : tensor<6x8xi32>
+  }
+  // Odd sizes and the other layout.
+  func.func @odd(%x: tensor<5x13xi8> {sinter.input = "x"}, %v: tensor<13x7xi8> {sinter.input = "v"})
+      -> (tensor<5x7xi32> {sinter.output = "y"}) {
+    %y = sinter.matmul %x, %v : (tensor<5x13xi8>, tensor<13x7xi8>) -> tensor<5x7xi32>
+    return %y : tensor<5x7xi32>
+  }
+}
