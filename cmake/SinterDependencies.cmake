@@ -4,6 +4,7 @@ find_package(ZLIB REQUIRED)
 find_package(absl REQUIRED CONFIG)
 # Headers alone: nothing is needed at run time.
 find_package(Eigen3 3.4 REQUIRED CONFIG)
+find_path(SINTER_KISSFFT_INCLUDE_DIR kissfft.hh PATH_SUFFIXES kissfft REQUIRED)
 find_package(Flatbuffers REQUIRED CONFIG NAMES Flatbuffers FlatBuffers flatbuffers)
 find_package(nlohmann_json REQUIRED CONFIG)
 find_package(CLI11 REQUIRED CONFIG)

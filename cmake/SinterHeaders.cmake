@@ -9,6 +9,9 @@ set(SINTER_PUBLIC_HEADERS
   frontend/compile/data_parallel.h
   frontend/compile/exchanges.h
   frontend/compile/parallel.h
+  frontend/fourier/complex_numbers.h
+  frontend/fourier/fourier.h
+  frontend/fourier/stft.h
   frontend/graph/dim_name.h
   frontend/graph/graph.h
   frontend/graph/tensor.h

@@ -8,7 +8,7 @@
 # distribution and changes no system settings.
 #
 # --cuda looks for a CUDA toolkit 13 with cuDNN and NCCL. If there is none, it installs NVIDIA's packages from
-# PyPI (1.1 GB to download, 1.5 GB on disk) in ~/.local/share/sinter/cuda or $XDG_DATA_HOME/sinter/cuda, where
+# PyPI (1.3 GB to download, 1.8 GB on disk) in ~/.local/share/sinter/cuda or $XDG_DATA_HOME/sinter/cuda, where
 # CMake finds them. It does not install the driver, which comes from the distribution or from NVIDIA and must
 # be 580 or newer.
 set -euo pipefail
@@ -35,8 +35,8 @@ packages=(
   zlib1g-dev libzstd-dev libxml2-dev libedit-dev libcurl4-openssl-dev
   # Libraries that Sinter links
   libdnnl-dev libflatbuffers-dev flatbuffers-compiler libcli11-dev nlohmann-json3-dev libabsl-dev
-  # Headers of the library that factors matrices
-  libeigen3-dev
+  # Headers of the libraries that factor matrices and transform signals
+  libeigen3-dev libkissfft-dev
   # Libraries for data: images and tokenizers
   libturbojpeg0-dev libpng-dev libre2-dev libsentencepiece-dev
   # Programs with several processes, and network namespaces for their tests
@@ -73,7 +73,7 @@ fi
 # CUDA packages for the build, in the versions that Sinter is tested with.
 cuda_packages=(
   "nvidia-cuda-runtime==13.0.*" "nvidia-cuda-crt==13.0.*" "nvidia-cuda-cccl==13.0.*" "nvidia-cuda-nvrtc==13.0.*"
-  "nvidia-cublas==13.0.*" "nvidia-cudnn-cu13==9.19.*" "nvidia-nccl-cu13==2.28.*"
+  "nvidia-cublas==13.0.*" "nvidia-cufft==12.0.*" "nvidia-cudnn-cu13==9.19.*" "nvidia-nccl-cu13==2.28.*"
 )
 
 has_cuda_toolkit() {
@@ -81,6 +81,7 @@ has_cuda_toolkit() {
   for toolkit in "${CUDA_PATH:-}" "${CUDAToolkit_ROOT:-}" /usr/local/cuda; do
     [[ -n "$toolkit" && -e "$toolkit/include/cuda_runtime_api.h" && -e "$toolkit/include/cublasLt.h" ]] || continue
     [[ -e "$toolkit/include/cudnn_graph.h" || -e /usr/include/cudnn_graph.h ]] || continue
+    [[ -e "$toolkit/include/cufft.h" ]] || continue
     [[ -e "$toolkit/include/nccl.h" || -e /usr/include/nccl.h ]] || continue
     grep -q "define CUDART_VERSION *13" "$toolkit/include/cuda_runtime_api.h" && echo "$toolkit" && return 0
   done

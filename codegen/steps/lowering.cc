@@ -16,6 +16,7 @@ const LibraryLowerings& LibraryLowerings::Default() {
     PopulateAttentionLowerings(*all);
     PopulateCatalogLowerings(*all);
     PopulateMatrixLowerings(*all);
+    PopulateFourierLowerings(*all);
     return all;
   }();
   return *lowerings;

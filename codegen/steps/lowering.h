@@ -53,6 +53,7 @@ void PopulateLinearLowerings(LibraryLowerings& lowerings);
 void PopulateAttentionLowerings(LibraryLowerings& lowerings);
 void PopulateCatalogLowerings(LibraryLowerings& lowerings);
 void PopulateMatrixLowerings(LibraryLowerings& lowerings);
+void PopulateFourierLowerings(LibraryLowerings& lowerings);
 
 // Returns the target of the plan.call that holds `op`; the target of CPUs if there is none.
 const ir::TargetModel& TargetOf(mlir::Operation* op);

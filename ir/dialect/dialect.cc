@@ -21,6 +21,7 @@ void SinterDialect::initialize() {
   AddControlOps(this);
   AddCustomOps(this);
   AddAttributes(this);
+  AddFourierOps(this);
   AddLinearOps(this);
   AddLogicOps(this);
   AddMatrixOps(this);

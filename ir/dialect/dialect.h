@@ -48,6 +48,7 @@ void AddCompositeOps(SinterDialect* dialect);
 void AddControlOps(SinterDialect* dialect);
 void AddCustomOps(SinterDialect* dialect);
 void AddAttributes(SinterDialect* dialect);
+void AddFourierOps(SinterDialect* dialect);
 void AddLinearOps(SinterDialect* dialect);
 void AddLogicOps(SinterDialect* dialect);
 void AddMatrixOps(SinterDialect* dialect);

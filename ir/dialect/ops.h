@@ -29,6 +29,8 @@
 #define GET_OP_CLASSES
 #include "ir/custom_ops.h.inc"
 #define GET_OP_CLASSES
+#include "ir/fourier_ops.h.inc"
+#define GET_OP_CLASSES
 #include "ir/logic_ops.h.inc"
 #define GET_OP_CLASSES
 #include "ir/matrix_ops.h.inc"

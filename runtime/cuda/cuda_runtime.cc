@@ -17,6 +17,7 @@
 #include "sinter/runtime/cuda/driver/cublaslt_library.h"
 #include "sinter/runtime/cuda/driver/cuda_memory.h"
 #include "sinter/runtime/cuda/driver/cudnn_library.h"
+#include "sinter/runtime/cuda/driver/cufft_library.h"
 #include "sinter/runtime/cuda/driver/lost_gpus.h"
 #include "sinter/runtime/cuda/driver/peer_access.h"
 #include "sinter/runtime/cuda/nccl/nccl_communicators.h"
@@ -33,11 +34,12 @@ constexpr int64_t kCopyGrain = int64_t{128} << 10;
 // Load times are not recorded here, because LoadTimes belongs to the thread that makes the session.
 class OpenedMeanwhile {
  public:
-  OpenedMeanwhile(bool cublaslt, bool cudnn) {
-    if (!cublaslt && !cudnn) return;
-    thread_ = std::thread([=] {
-      if (cublaslt) LoadCublasLt().IgnoreError();
-      if (cudnn) LoadCudnn().IgnoreError();
+  explicit OpenedMeanwhile(const CudaLibraries& needed) {
+    if (!needed.cublaslt && !needed.cudnn && !needed.cufft) return;
+    thread_ = std::thread([needed] {
+      if (needed.cublaslt) LoadCublasLt().IgnoreError();
+      if (needed.cudnn) LoadCudnn().IgnoreError();
+      if (needed.cufft) LoadCufft().IgnoreError();
     });
   }
   ~OpenedMeanwhile() {
@@ -151,7 +153,7 @@ absl::StatusOr<std::unique_ptr<DeviceRuntime>> CudaRuntime::Make(int index,
   SINTER_RETURN_IF_ERROR(PeerAccessIsDisabled().status());
   SINTER_ASSIGN_OR_RETURN(const GpuSwitches switches, GpuSwitches::FromEnvironment());
   const CudaLibraries needed = options.plan == nullptr ? CudaLibraries{} : LibrariesOf(*options.plan);
-  const OpenedMeanwhile libraries(needed.cublaslt, needed.cudnn);
+  const OpenedMeanwhile libraries(needed);
   std::unique_ptr<CudaRuntime> runtime(new CudaRuntime);
   CachingAllocator* allocator = options.allocator;
   if (allocator == nullptr) {

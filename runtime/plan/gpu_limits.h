@@ -10,8 +10,10 @@
 #ifndef SINTER_RUNTIME_PLAN_GPU_LIMITS_H_
 #define SINTER_RUNTIME_PLAN_GPU_LIMITS_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string_view>
 
 #include "runtime/plan_generated.h"
@@ -82,6 +84,14 @@ constexpr bool CudnnEpilogueSupported(fb::Activation activation) {
 constexpr bool CudnnAttentionSupported(fb::DType dtype, int64_t width, int64_t positions, double scale) {
   return (dtype == fb::DType::BF16 || dtype == fb::DType::F16) && width % 8 == 0 && width <= 256 &&
          positions > 1 && scale > 0;
+}
+
+// The kernels of the catalogue (kernels/cpu/catalog/catalog.h) that a library computes on GPUs, in steps of
+// the same name and parameters: cuFFT (runtime/cuda/steps/library_calls.h). The others are generated kernels
+// there, or nothing computes them.
+inline constexpr std::string_view kGpuLibraryKernels[] = {"fft", "rfft", "irfft"};
+constexpr bool GpuLibraryComputes(std::string_view kernel) {
+  return std::ranges::find(kGpuLibraryKernels, kernel) != std::end(kGpuLibraryKernels);
 }
 
 }  // namespace sinter

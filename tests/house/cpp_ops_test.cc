@@ -13,6 +13,7 @@ namespace {
 // How the document writes the names of each folder.
 const std::map<std::string, std::string> kPrefixes = {{"frontend/ops", ""},
                                                       {"frontend/losses", ""},
+                                                      {"frontend/fourier", ""},
                                                       {"frontend/linalg", "linalg::"},
                                                       {"frontend/quantization", ""},
                                                       {"frontend/random", ""},

@@ -14,8 +14,9 @@ using reference::Value;
 
 std::vector<OpCase> AllOpCases() {
   std::vector<OpCase> all;
-  for (auto family : {PointwiseCases, ShapeCases, ReduceCases, LinearCases, MatrixCases, RandomCases,
-                      CompositeCases, AttentionCases, PlacementCases, ControlCases, CustomCases}) {
+  for (auto family :
+       {PointwiseCases, ShapeCases, ReduceCases, LinearCases, MatrixCases, FourierCases, RandomCases,
+        CompositeCases, AttentionCases, PlacementCases, ControlCases, CustomCases}) {
     std::vector<OpCase> cases = family();
     all.insert(all.end(), cases.begin(), cases.end());
   }

@@ -52,6 +52,7 @@ std::vector<OpCase> ShapeCases();
 std::vector<OpCase> ReduceCases();
 std::vector<OpCase> LinearCases();
 std::vector<OpCase> MatrixCases();
+std::vector<OpCase> FourierCases();
 std::vector<OpCase> RandomCases();
 std::vector<OpCase> CompositeCases();
 std::vector<OpCase> AttentionCases();

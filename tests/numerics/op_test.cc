@@ -121,10 +121,10 @@ INSTANTIATE_TEST_SUITE_P(
                       Family{"pointwise2", PointwiseCases, 2, 4}, Family{"pointwise3", PointwiseCases, 3, 4},
                       Family{"shape", ShapeCases, 0, 1}, Family{"reduce0", ReduceCases, 0, 2},
                       Family{"reduce1", ReduceCases, 1, 2}, Family{"linear", LinearCases, 0, 1},
-                      Family{"matrix", MatrixCases, 0, 1}, Family{"random", RandomCases, 0, 1},
-                      Family{"composite", CompositeCases, 0, 1}, Family{"attention", AttentionCases, 0, 1},
-                      Family{"placement", PlacementCases, 0, 1}, Family{"control", ControlCases, 0, 1},
-                      Family{"custom", CustomCases, 0, 1}),
+                      Family{"matrix", MatrixCases, 0, 1}, Family{"fourier", FourierCases, 0, 1},
+                      Family{"random", RandomCases, 0, 1}, Family{"composite", CompositeCases, 0, 1},
+                      Family{"attention", AttentionCases, 0, 1}, Family{"placement", PlacementCases, 0, 1},
+                      Family{"control", ControlCases, 0, 1}, Family{"custom", CustomCases, 0, 1}),
     [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

@@ -22,6 +22,7 @@ const OpTable& Table() {
     AddReduceOps(*t);
     AddLinearOps(*t);
     AddMatrixOps(*t);
+    AddFourierOps(*t);
     AddRandomOps(*t);
     AddAttentionOps(*t);
     AddCompositeOps(*t);

@@ -70,6 +70,7 @@ void AddShapeOps(OpTable& table);
 void AddReduceOps(OpTable& table);
 void AddLinearOps(OpTable& table);
 void AddMatrixOps(OpTable& table);
+void AddFourierOps(OpTable& table);
 void AddRandomOps(OpTable& table);
 void AddCompositeOps(OpTable& table);
 void AddAttentionOps(OpTable& table);

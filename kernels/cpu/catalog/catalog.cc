@@ -7,10 +7,11 @@
 
 namespace sinter::kernels {
 
-// One function for each kernel, in the file of its name; those of matrices are in matrices.cc.
+// One function for each kernel, in the file of its name; those of matrices are in matrices.cc, and
+// those of Fourier transforms in fourier.cc.
 CatalogKernel CumsumKernel(), RandomPermutationKernel(), ScatterAddKernel(), ScatterKernel(), SortKernel(),
     TopKKernel(), QuantizedMatmulKernel(), CholeskyKernel(), TriangularSolveKernel(), QrKernel(),
-    EighKernel(), SvdKernel(), LuKernel();
+    EighKernel(), SvdKernel(), LuKernel(), FftKernel(), RfftKernel(), IrfftKernel();
 
 namespace {
 
@@ -67,7 +68,10 @@ std::span<const CatalogKernel> CatalogKernels() {
                                            QrKernel(),
                                            EighKernel(),
                                            SvdKernel(),
-                                           LuKernel()};
+                                           LuKernel(),
+                                           FftKernel(),
+                                           RfftKernel(),
+                                           IrfftKernel()};
   return kKernels;
 }
 

@@ -10,7 +10,7 @@
 // row-major.
 //
 // Every kernel gives the same bits for any number of threads, and allocates nothing, but for those of
-// matrices (matrices.cc), whose library allocates memory.
+// matrices (matrices.cc) and of Fourier transforms (fourier.cc), whose libraries allocate memory.
 #ifndef SINTER_KERNELS_CPU_CATALOG_CATALOG_H_
 #define SINTER_KERNELS_CPU_CATALOG_CATALOG_H_
 

@@ -1,5 +1,6 @@
 #include "sinter/runtime/cuda/driver/cuda_status.h"
 
+#include <cufft.h>
 #include <nccl.h>
 
 #include <optional>
@@ -137,6 +138,40 @@ const char* NcclName(ncclResult_t code) {
   }
 }
 
+const char* CufftName(cufftResult code) {
+  switch (code) {
+    case CUFFT_INVALID_PLAN:
+      return "an invalid plan";
+    case CUFFT_ALLOC_FAILED:
+      return "an allocation failed";
+    case CUFFT_INVALID_TYPE:
+      return "an invalid type";
+    case CUFFT_INVALID_VALUE:
+      return "an invalid value";
+    case CUFFT_INTERNAL_ERROR:
+      return "an internal error";
+    case CUFFT_EXEC_FAILED:
+      return "the execution failed";
+    case CUFFT_SETUP_FAILED:
+      return "the library could not start";
+    case CUFFT_INVALID_SIZE:
+      return "a size is not supported";
+    case CUFFT_UNALIGNED_DATA:
+      return "data are not aligned";
+    case CUFFT_INVALID_DEVICE:
+      return "an invalid device";
+    case CUFFT_NO_WORKSPACE:
+      return "there is no workspace";
+    case CUFFT_NOT_IMPLEMENTED:
+    case CUFFT_NOT_SUPPORTED:
+      return "not supported";
+    case CUFFT_MISSING_DEPENDENCY:
+      return "a library that it needs is missing";
+    default:
+      return "an unknown error";
+  }
+}
+
 // Returns the error of a lost GPU, if any, as the cause of a library's failure; libraries only report that
 // they failed. Creating an event detects a lost GPU. It submits no work, so it is valid during a stream
 // capture.
@@ -204,6 +239,21 @@ absl::Status CudnnStatus(cudnnStatus_t code, std::string_view what, std::string_
   return absl::Status(kind,
                       absl::StrCat("cuDNN could not ", std::string(what), ": status ", static_cast<int>(code),
                                    details.empty() ? "" : ", ", std::string(details)));
+}
+
+absl::Status CufftStatus(int code, std::string_view what) {
+  if (code == CUFFT_SUCCESS) return absl::OkStatus();
+  if (const std::optional<absl::Status> lost = LossBehind(what)) return *lost;
+  absl::StatusCode kind = absl::StatusCode::kInternal;
+  if (code == CUFFT_ALLOC_FAILED) kind = absl::StatusCode::kResourceExhausted;
+  if (code == CUFFT_INVALID_SIZE || code == CUFFT_NOT_IMPLEMENTED || code == CUFFT_NOT_SUPPORTED) {
+    kind = absl::StatusCode::kUnimplemented;
+  }
+  if (code == CUFFT_SETUP_FAILED || code == CUFFT_MISSING_DEPENDENCY) {
+    kind = absl::StatusCode::kFailedPrecondition;
+  }
+  return absl::Status(kind, absl::StrCat("cuFFT could not ", std::string(what), ": ",
+                                         CufftName(static_cast<cufftResult>(code)), " (status ", code, ")"));
 }
 
 absl::Status NcclStatus(int code, std::string_view what, std::string_view details) {

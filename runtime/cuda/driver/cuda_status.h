@@ -1,4 +1,4 @@
-// Converts error codes of CUDA, cuBLASLt, cuDNN and NCCL to absl::Status; no other code does.
+// Converts error codes of CUDA, cuBLASLt, cuDNN, cuFFT and NCCL to absl::Status; no other code does.
 //
 //   SINTER_RETURN_IF_ERROR(CudaStatus(cudaStreamSynchronize(stream), "wait for gpu:0"));
 //
@@ -33,6 +33,8 @@ absl::Status DescribeCudaError(cudaError_t code, std::string_view what);
 absl::Status CublasStatus(cublasStatus_t code, std::string_view what);
 // `details`: the text of cudnnGetLastErrorString, or empty.
 absl::Status CudnnStatus(cudnnStatus_t code, std::string_view what, std::string_view details = "");
+// `code`: a cufftResult, passed as int as NCCL's is.
+absl::Status CufftStatus(int code, std::string_view what);
 // `code`: an ncclResult_t, passed as int because NCCL's header is large. `details`: the text of
 // ncclGetLastError, or empty.
 absl::Status NcclStatus(int code, std::string_view what, std::string_view details = "");

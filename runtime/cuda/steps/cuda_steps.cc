@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
+#include "sinter/runtime/cuda/steps/library_calls.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/plan/all_steps.h"
 #include "sinter/runtime/plan/plan_devices.h"
@@ -62,6 +63,7 @@ constexpr CudaMaker kCudaMakers[] = {
      .make = MakeFrom<fb::AttentionStep, MakeCudaAttentionStep>,
      .libraries = {.cudnn = true},
      .prepare = PrepareCudaAttention},
+    {.body = fb::StepBody::CatalogStep, .make = MakeFrom<fb::CatalogStep, MakeCudaLibraryCall>},
 };
 
 // Null if no GPU runs such steps.
@@ -88,8 +90,11 @@ CudaLibraries LibrariesOf(const fb::Plan& plan) {
   ForEachStep(plan, [&](const fb::Step& step) {
     const CudaMaker* const maker = FindCudaMaker(step.body_type());
     if (maker == nullptr || !DeviceOf(plan, step.device()).is_gpu()) return;
-    libraries.cublaslt = libraries.cublaslt || maker->libraries.cublaslt;
-    libraries.cudnn = libraries.cudnn || maker->libraries.cudnn;
+    const fb::CatalogStep* const call = step.body_as_CatalogStep();
+    const CudaLibraries of = call != nullptr ? LibrariesOfCall(*call) : maker->libraries;
+    libraries.cublaslt = libraries.cublaslt || of.cublaslt;
+    libraries.cudnn = libraries.cudnn || of.cudnn;
+    libraries.cufft = libraries.cufft || of.cufft;
   });
   return libraries;
 }

@@ -20,7 +20,7 @@ namespace sinter {
 
 // Libraries that steps call.
 struct CudaLibraries {
-  bool cublaslt = false, cudnn = false;
+  bool cublaslt = false, cudnn = false, cufft = false;
 };
 // The libraries that the plan's steps on GPUs call.
 CudaLibraries LibrariesOf(const fb::Plan& plan);

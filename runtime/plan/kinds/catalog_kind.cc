@@ -4,6 +4,8 @@
 #include "sinter/kernels/cpu/catalog/catalog.h"
 #include "sinter/runtime/host/dtype.h"
 #include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/gpu_limits.h"
+#include "sinter/runtime/plan/plan_devices.h"
 #include "sinter/runtime/plan/plan_verifier.h"
 #include "sinter/runtime/plan/step_kind_functions.h"
 
@@ -14,6 +16,10 @@ absl::Status VerifyCatalogCall(const StepToVerify& o) {
   const std::string name = s.kernel() == nullptr ? std::string() : s.kernel()->str();
   const kernels::CatalogKernel* const kernel = kernels::FindCatalogKernel(name);
   if (kernel == nullptr) return BadPlan("the catalogue has no kernel \"", name, "\"");
+  const Device device = DeviceOf(o.plan, o.step.device());
+  if (TraitsOf(device.kind()).runs_gpu_libraries && !GpuLibraryComputes(name)) {
+    return BadPlan("it runs on ", device.ToString(), ", and no library of GPUs computes the kernel ", name);
+  }
   if (!IsAligned(s.parameters())) return BadPlan("its parameters are not aligned to 8 bytes");
   std::span<const int64_t> parameters;
   if (s.parameters() != nullptr) parameters = {s.parameters()->data(), s.parameters()->size()};

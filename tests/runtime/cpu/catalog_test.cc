@@ -24,12 +24,12 @@ AddStep Calling(const std::string& kernel, const std::vector<int64_t>& parameter
 }
 
 TEST(CatalogTest, NamesAreKnown) {
-  for (const char* name : {"cholesky", "cumsum", "eigh", "lu", "qr", "random_permutation", "scatter",
-                           "scatter_add", "sort", "svd", "top_k", "triangular_solve"}) {
+  for (const char* name : {"cholesky", "cumsum", "eigh", "fft", "irfft", "lu", "qr", "random_permutation",
+                           "rfft", "scatter", "scatter_add", "sort", "svd", "top_k", "triangular_solve"}) {
     ASSERT_NE(kernels::FindCatalogKernel(name), nullptr) << name;
   }
   EXPECT_EQ(kernels::FindCatalogKernel("unique"), nullptr);
-  EXPECT_EQ(kernels::CatalogKernels().size(), 12u);
+  EXPECT_EQ(kernels::CatalogKernels().size(), 15u);
 }
 
 TEST(CatalogTest, ScatterAdd) {

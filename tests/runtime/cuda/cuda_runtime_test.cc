@@ -50,6 +50,19 @@ std::pair<bool, bool> LibrariesFor(const AddStep& add) {
   return {libraries.cublaslt, libraries.cudnn};
 }
 
+TEST(CudaRuntimeMakingTest, OpensCufftForTransformsOnGpus) {
+  for (const uint32_t device : {0, 1}) {
+    TestPlan plan;
+    plan.UseDevices({Device::Gpu(0), Device::Cpu(0)});
+    TestFunction f(plan, "f");
+    const uint32_t x = f.Arena(DType::kF32, {2, 3, 2}, device);
+    f.Catalog("fft", {1, 2, 3, 0}, {x}, {f.Arena(DType::kF32, {2, 3, 2}, device)});
+    const Plan made = *plan.Make();
+    EXPECT_EQ(LibrariesOf(made.table()).cufft, device == 0);
+    EXPECT_FALSE(LibrariesOf(made.table()).cudnn);
+  }
+}
+
 TEST(CudaRuntimeMakingTest, OpensTheLibrariesOfStepsOnGpus) {
   const auto matmul_on = [](uint32_t device) {
     return [device](TestFunction& f) {

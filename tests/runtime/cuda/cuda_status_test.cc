@@ -1,5 +1,7 @@
 #include "sinter/runtime/cuda/driver/cuda_status.h"
 
+#include <cufft.h>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sinter/runtime/cuda/driver/cuda_devices.h"
@@ -47,6 +49,13 @@ TEST(CudaStatusTest, ConvertsCodesOfLibraries) {
       absl::IsResourceExhausted(CudnnStatus(CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED, "do it")));
   EXPECT_TRUE(absl::IsFailedPrecondition(CudnnStatus(CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED, "do it")));
   EXPECT_TRUE(absl::IsInternal(CudnnStatus(CUDNN_STATUS_EXECUTION_FAILED, "do it")));
+  EXPECT_TRUE(CufftStatus(CUFFT_SUCCESS, "do it").ok());
+  const absl::Status cufft = CufftStatus(CUFFT_INVALID_SIZE, "plan 3 transforms");
+  EXPECT_TRUE(absl::IsUnimplemented(cufft));
+  EXPECT_EQ(cufft.message(), "cuFFT could not plan 3 transforms: a size is not supported (status 8)");
+  EXPECT_TRUE(absl::IsResourceExhausted(CufftStatus(CUFFT_ALLOC_FAILED, "do it")));
+  EXPECT_TRUE(absl::IsFailedPrecondition(CufftStatus(CUFFT_SETUP_FAILED, "do it")));
+  EXPECT_TRUE(absl::IsInternal(CufftStatus(CUFFT_EXEC_FAILED, "do it")));
 }
 
 TEST(CudaStatusTest, DescribesBytes) { EXPECT_EQ(DescribeBytes(3 << 20), "3145728 bytes (3.0 MiB)"); }

@@ -126,6 +126,7 @@ absl::StatusOr<std::unique_ptr<Step>> EmulatedGpu::MakeStep(const fb::Plan& plan
     case fb::StepBody::MatmulStep:
     case fb::StepBody::ConvStep:
     case fb::StepBody::AttentionStep:
+    case fb::StepBody::CatalogStep:
       return MakeLibraryCall(plan, step);
     case fb::StepBody::CopyStep:
     case fb::StepBody::CollectiveStep:

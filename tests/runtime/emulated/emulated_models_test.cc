@@ -110,6 +110,22 @@ Model ResNet(Precision precision) {
   return model;
 }
 
+// A layer that multiplies spectra by complex weights.
+Model SpectralModel() {
+  constexpr int64_t kPoints = 24;
+  Model model{Graph("spectral", {.seed = 4}), Waves({8, kPoints}), Labels({8}, kClasses)};
+  nn::Module net = nn::Sequential{nn::Relu(), nn::Linear(kClasses)};
+  model.graph.Function("train", Mode::kTrain, [&](Builder& b) {
+    const Variable weights =
+        b.MakeVariable("weights", F32, {kPoints / 2 + 1, 2}, {.init = nn::Normal(1).Resolve(0, 0)});
+    const Tensor spectrum = ComplexMul(Rfft(b.Input("x", F32, {8, kPoints})), b.Read(weights));
+    Tensor loss = SoftmaxCrossEntropy(net(Irfft(spectrum, {.n = kPoints})), b.Input("y", I32, {8}));
+    optim::Sgd{.learning_rate = b.Scalar("rate")}.Minimize(loss);
+    b.Output("loss", loss);
+  });
+  return model;
+}
+
 // The library steps and kernels of function 0 on a device, by kind of step. With a mesh each rank's device
 // runs the steps of the first rank's.
 std::map<fb::StepBody, int64_t> StepsOn(const Plan& plan, Device device) {
@@ -130,8 +146,9 @@ void ExpectRanThePlan(const Plan& plan, Device device) {
   std::map<fb::StepBody, int64_t> steps = StepsOn(plan, device);
   EXPECT_GT(steps[fb::StepBody::GpuKernelStep], 0);
   EXPECT_EQ(gpu->kernel_launches(), kSteps * steps[fb::StepBody::GpuKernelStep]);
-  EXPECT_EQ(gpu->library_calls(), kSteps * (steps[fb::StepBody::MatmulStep] + steps[fb::StepBody::ConvStep] +
-                                            steps[fb::StepBody::AttentionStep]));
+  EXPECT_EQ(gpu->library_calls(),
+            kSteps * (steps[fb::StepBody::MatmulStep] + steps[fb::StepBody::ConvStep] +
+                      steps[fb::StepBody::AttentionStep] + steps[fb::StepBody::CatalogStep]));
   EXPECT_GT(gpu->counts().captures, 0);
   EXPECT_EQ(gpu->counts().launches, (kSteps - 1) * gpu->counts().captures);
 }
@@ -269,6 +286,13 @@ TEST_F(EmulatedModelsTest, LeNet) { ExpectTrainsAsOnTheCpu(LeNet()); }
 TEST_F(EmulatedModelsTest, ResNet) { ExpectTrainsAsOnTheCpu(ResNet(Precision::kF32)); }
 
 TEST_F(EmulatedModelsTest, ResNetInBf16) { ExpectTrainsInBf16(ResNet); }
+
+TEST_F(EmulatedModelsTest, FourierTransforms) {
+  ExpectTrainsAsOnTheCpu(SpectralModel());
+  const absl::StatusOr<Plan> plan = Compile(SpectralModel().graph, {.device = Emulated(0)});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_GE(StepsOn(*plan, Emulated(0))[fb::StepBody::CatalogStep], 3);
+}
 
 TEST_F(EmulatedModelsTest, Gpt) { ExpectTrainsAsOnTheCpu(Gpt(Precision::kF32)); }
 

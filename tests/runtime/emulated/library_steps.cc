@@ -5,9 +5,13 @@
 #include <numbers>
 
 #include "absl/strings/str_cat.h"
+#include "sinter/kernels/cpu/catalog/catalog.h"
+#include "sinter/runtime/cpu/steps.h"
 #include "sinter/runtime/host/dtype.h"
 #include "sinter/runtime/host/half.h"
 #include "sinter/runtime/host/status.h"
+#include "sinter/runtime/host/thread_pool.h"
+#include "sinter/runtime/plan/gpu_limits.h"
 #include "sinter/runtime/plan/matmul_slots.h"
 #include "sinter/tests/runtime/image_steps_reference.h"
 
@@ -207,7 +211,21 @@ LibraryCall EmulatedConv(const fb::ConvStep& table) {
   };
 }
 
+LibraryCall EmulatedCatalogCall(const fb::CatalogStep& table) {
+  const kernels::CatalogKernel* const kernel = kernels::FindCatalogKernel(table.kernel()->string_view());
+  SINTER_CHECK(kernel != nullptr) << "no kernel " << table.kernel()->str();
+  const std::vector<int64_t> parameters(table.parameters()->begin(), table.parameters()->end());
+  return [=](const std::vector<void*>& buffers) {
+    std::vector<std::byte> workspace(static_cast<size_t>(kernel->workspace_bytes(parameters)));
+    kernel->run({buffers.data(), parameters, workspace.data(), ParallelOf(ThreadPool(1))});
+  };
+}
+
 absl::StatusOr<LibraryCall> MakeEmulatedLibraryCall(const fb::Step& step) {
+  const fb::CatalogStep* const catalog = step.body_as_CatalogStep();
+  if (catalog != nullptr && GpuLibraryComputes(catalog->kernel()->string_view())) {
+    return EmulatedCatalogCall(*catalog);
+  }
   if (const fb::AttentionStep* attention = step.body_as_AttentionStep(); attention != nullptr) {
     return EmulatedAttention(*attention);
   }

@@ -1,10 +1,11 @@
-// The library calls of emulated GPUs: matmuls, convolutions and attention as plain loops in f64.
+// The library calls of emulated GPUs: matmuls, convolutions and attention as plain loops in f64, and kernels
+// of the catalogue by that of CPUs.
 //
 //   SINTER_ASSIGN_OR_RETURN(LibraryCall call, MakeEmulatedLibraryCall(step));
 //   call(buffers);                                 // The step's inputs, then outputs.
 //
-// Each result is computed in f64 from the operands as they are stored, and rounded once to its own type. So
-// results are at least as exact as a GPU library's in any math mode. The formulas are those of
+// Each result of loops is computed in f64 from the operands as they are stored, and rounded once to its own
+// type. So results are at least as exact as a GPU library's in any math mode. The formulas are those of
 // runtime/plan/plan.fbs.
 #ifndef SINTER_TESTS_RUNTIME_EMULATED_LIBRARY_STEPS_H_
 #define SINTER_TESTS_RUNTIME_EMULATED_LIBRARY_STEPS_H_
@@ -27,6 +28,9 @@ absl::StatusOr<LibraryCall> MakeEmulatedLibraryCall(const fb::Step& step);
 LibraryCall EmulatedMatmul(const fb::MatmulStep& table);
 LibraryCall EmulatedConv(const fb::ConvStep& table);
 LibraryCall EmulatedAttention(const fb::AttentionStep& table);
+// A kernel of the catalogue that a library computes on GPUs (GpuLibraryComputes in
+// runtime/plan/gpu_limits.h).
+LibraryCall EmulatedCatalogCall(const fb::CatalogStep& table);
 
 // The first `count` elements at `from`, which are floats of the type.
 std::vector<double> LoadFloats(fb::DType dtype, const void* from, int64_t count);

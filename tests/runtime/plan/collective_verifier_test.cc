@@ -76,14 +76,14 @@ fb::BufferT& BufferOf(fb::PlanT& p, int function, int buffer) {
   return *p.functions[function]->buffers[buffer];
 }
 
-struct Alteration {
+struct CollectiveAlteration {
   const char* name;
   std::function<void(fb::PlanT&)> alter;
   const char* message;
 };
-void PrintTo(const Alteration& alteration, std::ostream* out) { *out << alteration.name; }
+void PrintTo(const CollectiveAlteration& alteration, std::ostream* out) { *out << alteration.name; }
 
-const Alteration kAlterations[] = {
+const CollectiveAlteration kAlterations[] = {
     {"kind", [](auto& p) { Of(p, 0).kind = fb::CollectiveKind{8}; },
      "function \"all_reduce\": step 0 (exchange): collective kind 8 does not exist"},
     {"combine", [](auto& p) { Of(p, 0).combine = fb::ReduceOp{4}; }, "combination 4 does not exist"},
@@ -262,7 +262,7 @@ const Alteration kAlterations[] = {
      "input 0: it has replicas, which only outputs have"},
 };
 
-class AlteredCollectivesTest : public ::testing::TestWithParam<Alteration> {};
+class AlteredCollectivesTest : public ::testing::TestWithParam<CollectiveAlteration> {};
 
 TEST_P(AlteredCollectivesTest, IsRefusedByName) {
   TestPlan plan = GoodPlan();
@@ -273,7 +273,7 @@ TEST_P(AlteredCollectivesTest, IsRefusedByName) {
 }
 
 INSTANTIATE_TEST_SUITE_P(CollectiveVerifier, AlteredCollectivesTest, ::testing::ValuesIn(kAlterations),
-                         [](const ::testing::TestParamInfo<Alteration>& info) {
+                         [](const ::testing::TestParamInfo<CollectiveAlteration>& info) {
                            std::string name;
                            for (const char* c = info.param.name; *c != 0; ++c) name += *c == ' ' ? '_' : *c;
                            return name;

@@ -74,7 +74,7 @@ TEST(FragmentTest, LoopsRunTheirFragments) {
   EXPECT_THAT(*(*outputs)["sum"].Span<float>(), testing::ElementsAre(46, 62));
 }
 
-struct Alteration {
+struct FragmentAlteration {
   const char* name;
   std::function<void(fb::PlanT&)> alter;
   const char* message;
@@ -128,7 +128,7 @@ TEST(FragmentTest, AGuardEndsTheTrips) {
   }
 }
 
-const Alteration kBrokenGuards[] = {
+const FragmentAlteration kBrokenGuards[] = {
     {"version", [](auto& p) { p.version = 6; }, "plans of version 6 have no guards"},
     {"operand", [](auto& p) { p.functions[0]->steps[2]->body.AsLoopStep()->guard = 3; },
      "its guard is operand 3 of 3"},
@@ -150,7 +150,7 @@ const Alteration kBrokenGuards[] = {
 
 TEST(FragmentTest, BrokenGuardsAreRefused) {
   ASSERT_TRUE(GuardedPlan(1).Make().ok()) << GuardedPlan(1).Make().status();
-  for (const Alteration& broken : kBrokenGuards) {
+  for (const FragmentAlteration& broken : kBrokenGuards) {
     TestPlan plan = GuardedPlan(1);
     broken.alter(plan.table);
     EXPECT_THAT(std::string(plan.Make().status().message()), HasSubstr(broken.message)) << broken.name;
@@ -168,7 +168,7 @@ fb::StepT& LoopOf(fb::PlanT& plan) { return *plan.functions[0]->steps[1]; }
 fb::LoopStepT& Loop(fb::PlanT& plan) { return *LoopOf(plan).body.AsLoopStep(); }
 fb::FunctionT& Body(fb::PlanT& plan) { return *plan.fragments[0]; }
 
-const Alteration kBroken[] = {
+const FragmentAlteration kBroken[] = {
     {"version", [](auto& p) { p.version = 5; }, "fragment 0: plans of version 5 have no fragments"},
     {"name", [](auto& p) { p.fragments[1]->name = "body"; }, "fragment 1: the name \"body\" is used twice"},
     {"ports", [](auto& p) { Body(p).inputs = std::move(p.functions[0]->inputs); },
@@ -213,7 +213,7 @@ const Alteration kBroken[] = {
 
 TEST(FragmentTest, BrokenLoopsAreRefused) {
   ASSERT_TRUE(LoopPlan().Make().ok()) << LoopPlan().Make().status();
-  for (const Alteration& broken : kBroken) {
+  for (const FragmentAlteration& broken : kBroken) {
     TestPlan plan = LoopPlan();
     broken.alter(plan.table);
     EXPECT_THAT(std::string(plan.Make().status().message()), HasSubstr(broken.message)) << broken.name;
