@@ -1,11 +1,12 @@
-// Times products with weights of few bits beside those of bf16, for bench/peers/quantized.py. Prints one result a
-// line in the format of bench/peers/README.md; `ms` is of one product, and `GBps` counts the bytes of the weights.
+// Times products with weights of few bits beside those of bf16, for bench/peers/quantized.py. Prints one
+// result a line in the format of bench/peers/README.md; `ms` is of one product, and `GBps` counts the bytes
+// of the weights.
 //
 //   sinter_bench_quantized --device gpu:0 --rows 1,16 --sizes 4096x14336
 //
-// A run multiplies x [rows, k] by many matrices [n, k], so that no cache keeps them. The kinds: bf16 (f32 on CPUs)
-// is MatMul; int8 and int4 are QuantizedMatMul with a scale a row and with groups of 128; int8_inputs is Int8MatMul;
-// i8 is MatMul of i8 with a result of i32.
+// A run multiplies x [rows, k] by many matrices [n, k], so that no cache keeps them. The kinds: bf16 (f32 on
+// CPUs) is MatMul; int8 and int4 are QuantizedMatMul with a scale a row and with groups of 128; int8_inputs
+// is Int8MatMul; i8 is MatMul of i8 with a result of i32.
 #include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>

@@ -122,8 +122,8 @@ class AnyLayer {
   // Makes the parameters "weight" of rank 2 or more, of the layer and those below it, what the function makes
   // of them. An error if the layer has been used.
   void Parametrize(const Parametrization& parametrization, Where where);
-  // Makes nn::Linear, this layer and those below it, keep its weight in few bits. An error if the layer has been
-  // used.
+  // Makes nn::Linear, this layer and those below it, keep its weight in few bits. An error if the layer has
+  // been used.
   void StoreWeights(const StoredWeights& stored, Where where);
   // Returns a table of the layer and those below it (AnyModule::Summary).
   std::string Summary() const;
@@ -167,8 +167,8 @@ class AnyLayer {
                        std::vector<DimName> dims = {}, Where where = Where::current());
   // Null if weights are not quantised.
   const StoredWeights* stored_weights() const { return stored_weights_ ? &*stored_weights_ : nullptr; }
-  // x [rows, in] times the layer's weight in few bits: the states "weight_values" and "weight_scales", made at
-  // the first use. Only if stored_weights().
+  // x [rows, in] times the layer's weight in few bits: the states "weight_values" and "weight_scales", made
+  // at the first use. Only if stored_weights().
   Tensor MultiplyStored(const Tensor& x, int64_t out, Where where = Where::current());
   // A variable that is not trained, such as a running mean; functions to read and to assign it follow.
   Variable MakeState(const Tensor& x, std::string_view name, const Shape& shape, double value,

@@ -1,14 +1,15 @@
 // Weights of few bits in trained modules, for inference.
 //
 //   nn::Module net = nn::QuantizeWeights(nn::Sequential{...}, {.bits = 4, .group = 128});
-//   ...                                                  // Build a function with it, compile it, make a session.
-//   for (const auto& [name, weight] : trained) ...       // "0.weight", as the float module has it, [in, out].
-//     status = nn::WriteQuantized(session, name, weight);
+//   ...                                            // A function with it, its plan, and a session.
+//   for (const auto& [name, weight] : trained) {   // "0.weight" [in, out], as the float module has it.
+//     SINTER_RETURN_IF_ERROR(nn::WriteQuantized(session, name, weight));
+//   }
 //
 // All nn::Linear of the module and of those below it, such as those of attention and transformers, keep their
 // weight in 8 or 4 bits instead: the states "weight_values" and "weight_scales", which frontend/quantization
-// describes, and start as zeros and ones. Biases and other layers stay as they are. Functions read a half or a
-// quarter of the bytes that they read in bf16.
+// describes, and start as zeros and ones. Biases and other layers stay as they are. Functions read a half or
+// a quarter of the bytes that they read in bf16.
 #ifndef SINTER_FRONTEND_NN_QUANTIZED_WEIGHTS_H_
 #define SINTER_FRONTEND_NN_QUANTIZED_WEIGHTS_H_
 

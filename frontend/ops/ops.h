@@ -159,7 +159,8 @@ struct MatMulOptions {
   bool transpose_a = false;
   bool transpose_b = false;
   MathMode math = MathMode::kIeee;
-  // The type of the sums and the result: kI32 for kI8, and kF32 for kBf16 and kF16. Unset: the type of a and b.
+  // The type of the sums and the result: kI32 for kI8, and kF32 for kBf16 and kF16. Unset: the type of a and
+  // b.
   std::optional<DType> result = std::nullopt;
 };
 Tensor MatMul(const Tensor& a, const Tensor& b, MatMulOptions options = {}, Where where = Where::current());

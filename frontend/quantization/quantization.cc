@@ -57,8 +57,8 @@ std::vector<Tensor> WithZero(std::vector<Tensor> operands, const Tensor& zero_po
   return operands;
 }
 
-// x / scale rounded, with the zero point added, before the limits. It is at least in f32, which holds it exactly
-// in the range of types up to 16 bits; f64 holds that of i32.
+// x / scale rounded, with the zero point added, before the limits. It is at least in f32, which holds it
+// exactly in the range of types up to 16 bits; f64 holds that of i32.
 Tensor Steps(const Tensor& x, const Tensor& scale, const Tensor& zero_point, DType dtype) {
   const DType wide = dtype == DType::kI32 || x.dtype() == DType::kF64 ? DType::kF64 : DType::kF32;
   Tensor steps = Round(Cast(x, wide) / Cast(scale, wide));

@@ -26,7 +26,8 @@ float ElementOf(const HostTensor& tensor, int64_t i) {
   }
 }
 
-// Returns the scale of a group: 8 bits are symmetric, and 4 bits reach -8 on the side of the largest magnitude.
+// Returns the scale of a group: 8 bits are symmetric, and 4 bits reach -8 on the side of the largest
+// magnitude.
 float ScaleOf(const std::vector<float>& group, int bits) {
   float largest = 0;
   for (const float x : group) {

@@ -19,10 +19,10 @@ def Sinter_ImageLayout : I32EnumAttr<"ImageLayout", "the order of an image tenso
 
 // Operands are A [..., m, k] (or [..., k, m] when transpose_a) and B [..., k, n] (or [..., n, k] when
 // transpose_b), with one element type and equal leading dimensions. The result is [..., m, n], of the same
-// element type, or f32 for bf16 and f16, or i32 for i8. bf16 and f16 accumulate in f32; the epilogue is computed
-// before the sums are rounded. Integers wrap. `addend` has the result's type, and the result may overwrite it. `scale` is an f32 number
-// (f64 for f64) that is read when the matmul runs. Integers have neither. On a GPU cuBLASLt does all of it in
-// one call.
+// element type, or f32 for bf16 and f16, or i32 for i8. bf16 and f16 accumulate in f32; the epilogue is
+// computed before the sums are rounded. Integers wrap. `addend` has the result's type, and the result may
+// overwrite it. `scale` is an f32 number (f64 for f64) that is read when the matmul runs. Integers have
+// neither. On a GPU cuBLASLt does all of it in one call.
 def MatmulOp : Sinter_Op<"matmul", [Pure, AttrSizedOperandSegments, LibraryInterface, DeclareOpInterfaceMethods<StepInterface, ["mayUpdateInPlace"]>,
                                     ContractionInterface, EpilogueInterface,
                                     DeclareOpInterfaceMethods<ShardableInterface>, DeclareOpInterfaceMethods<DifferentiableInterface>]> {
@@ -65,10 +65,11 @@ def MatmulGradOp : Sinter_Op<"matmul_grad", [Pure, DeclareOpInterfaceMethods<Com
                        "functional-type(operands, $result)";
 }
 
-// A matmul with a matrix of few bits, which is stored as rows of k: each group of k / g elements of a row has a
-// scale. i8 holds a number each. ui8 holds two numbers of four bits, from -8 to 7 and stored with 8 added: byte j
-// of a block of 16 bytes has number j of the block's 32 in its low bits, and number j + 16 in its high bits. Sums
-// are in f32. For few rows of x a kernel reads the matrix as it is; sinter-decompose makes a matmul of others.
+// A matmul with a matrix of few bits, which is stored as rows of k: each group of k / g elements of a row has
+// a scale. i8 holds a number each. ui8 holds two numbers of four bits, from -8 to 7 and stored with 8 added:
+// byte j of a block of 16 bytes has number j of the block's 32 in its low bits, and number j + 16 in its high
+// bits. Sums are in f32. For few rows of x a kernel reads the matrix as it is; sinter-decompose makes a
+// matmul of others.
 def QuantizedMatmulOp : Sinter_Op<"quantized_matmul", [Pure, AllElementTypesMatch<["x", "result"]>, LibraryInterface,
                                                       DeclareOpInterfaceMethods<CompositeInterface>,
                                                       DeclareOpInterfaceMethods<ShardableInterface>,

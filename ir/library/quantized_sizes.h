@@ -29,8 +29,8 @@ struct QuantizedSizes {
     return s;
   }
 
-  // The bytes of a row that a lane reads in a step on tensor cores (kernels/cuda/quantized_mma.cuh): a row has whole
-  // lanes, and a group whole steps of four lanes. nullopt if that kernel does not fit.
+  // The bytes of a row that a lane reads in a step on tensor cores (kernels/cuda/quantized_mma.cuh): a row
+  // has whole lanes, and a group whole steps of four lanes. nullopt if that kernel does not fit.
   std::optional<int64_t> mmaLaneBytes() const {
     for (const int64_t bytes : {16, 8}) {
       const int64_t numbers = bytes * 8 / bits;

@@ -22,8 +22,8 @@ namespace sinter::ir::cuda {
 // types). cuBLASLt's GELU is the tanh form. It has no epilogue in f64.
 std::string_view AgainstCublas(mlir::Type element, Activation activation, bool has_bias);
 
-// A matmul of integers. cuBLASLt takes i8 with a result of i32 ("cublasLtMatmul", the layouts of IMMA kernels): rows
-// of k elements in both operands, and whole words of four in the rows of all three matrices.
+// A matmul of integers. cuBLASLt takes i8 with a result of i32 ("cublasLtMatmul", the layouts of IMMA
+// kernels): rows of k elements in both operands, and whole words of four in the rows of all three matrices.
 std::string_view AgainstCublasIntegers(MatmulOp matmul);
 
 // A matmul whose result is multiplied by the activation's gradient ("cuBLASLt Data Types Reference",

@@ -55,7 +55,8 @@ class CudaLibraries : public LibraryAbilities {
     return std::string(cuda::AgainstCublasGradient(sizes, element, result, activation));
   }
 
-  // Measured on an H200: with more rows the kernels' arithmetic takes longer than making the weights and a matmul.
+  // Measured on an H200: with more rows the kernels' arithmetic takes longer than making the weights and a
+  // matmul.
   int64_t mostQuantizedRows(QuantizedMatmulOp op) const override {
     const bool is_f32 = op.getX().getType().getElementType().isF32();
     return !is_f32 && QuantizedSizes::Of(op).mmaLaneBytes() ? 16 : 8;

@@ -40,8 +40,8 @@ class LibraryAbilities {
   // matmul_grad: a matmul of `element` operands times the gradient of an activation, in one call.
   virtual std::string againstMatmulGradient(const MatmulSizes& sizes, mlir::Type element, mlir::Type result,
                                             Activation activation) const = 0;
-  // The most rows of x for which a kernel reads the weights of a quantized_matmul as they are. A matmul with weights
-  // of x's type, which are made for it, is faster for more.
+  // The most rows of x for which a kernel reads the weights of a quantized_matmul as they are. A matmul with
+  // weights of x's type, which are made for it, is faster for more.
   virtual int64_t mostQuantizedRows(QuantizedMatmulOp op) const = 0;
   // An attention as one op, forward and backward. `computes_attention` of the target is true.
   virtual std::string againstAttention(const AttentionShape& shape, double scale) const = 0;

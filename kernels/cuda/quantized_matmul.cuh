@@ -1,10 +1,11 @@
-// y = x (w s)^T for few rows of x and a matrix w of 8 or 4 bits with a scale for each group of a row. The time is
-// that of reading w once. A warp takes kRows rows of w, 32 lanes times 16 numbers at a time; kAlong warps share the
-// elements of k of the same rows. The rows of x lie in shared memory as f32, in the order in which lanes read
-// them. Sums are in f32; their order follows from the sizes.
+// y = x (w s)^T for few rows of x and a matrix w of 8 or 4 bits with a scale for each group of a row. The
+// time is that of reading w once. A warp takes kRows rows of w, 32 lanes times 16 numbers at a time; kAlong
+// warps share the elements of k of the same rows. The rows of x lie in shared memory as f32, in the order in
+// which lanes read them. Sums are in f32; their order follows from the sizes.
 //
-// Constants: E, the element of x and y, and S, that of the scales; kM, kN, kK, kGroups, the scales of a row; kBits, 8
-// or 4; kRows, kAcross, kAlong; kTiles, the steps of all kAlong warps for which x lies in shared memory at once.
+// Constants: E, the element of x and y, and S, that of the scales; kM, kN, kK, kGroups, the scales of a row;
+// kBits, 8 or 4; kRows, kAcross, kAlong; kTiles, the steps of all kAlong warps for which x lies in shared
+// memory at once.
 typedef E::Storage Storage;
 typedef S::Storage ScaleStorage;
 constexpr int kEach = 16, kLaneBytes = kEach * kBits / 8, kStep = 32 * kEach, kTile = kAlong * kStep;
@@ -14,8 +15,9 @@ typedef Vec<u32, kLaneBytes / 4> Words;
 // With few rows of x, scaling the sum of 16 products costs less than scaling the numbers.
 constexpr bool kScalesSums = kGroups > 1 && kM <= 4;
 
-// Returns the place of element e of a step: numbers 4 j to 4 j + 3 of all lanes are adjacent. In a block of 32
-// numbers of 4 bits, lane 0 has the low and the high bits of the first eight bytes, and lane 1 those of the others.
+// Returns the place of element e of a step: numbers 4 j to 4 j + 3 of all lanes are adjacent. In a block of
+// 32 numbers of 4 bits, lane 0 has the low and the high bits of the first eight bytes, and lane 1 those of
+// the others.
 __device__ __forceinline__ int PlaceOf(int e) {
   const int lane = kBits == 8 ? e / kEach : e / 32 * 2 + e % 16 / 8;
   const int number = kBits == 8 ? e % kEach : e % 32 / 16 * 8 + e % 8;

@@ -1,12 +1,13 @@
-// y = x (w s)^T for few rows of x in 16 bits and a matrix w of 8 or 4 bits with a scale for each group of a row,
-// on tensor cores. The time is that of reading w once. A warp takes 16 rows of w, and steps of 4 lanes times kEach
-// numbers of k: lane 4 g + t has numbers of rows g and g + 8, and multiplies them with those of row g of x. The order
-// of k within a step is that in which lanes hold it. Numbers become 16-bit floats exactly; sums are in f32, and a
-// group's sum is scaled. kAlong warps share the elements of k of the same rows.
+// y = x (w s)^T for few rows of x in 16 bits and a matrix w of 8 or 4 bits with a scale for each group of a
+// row, on tensor cores. The time is that of reading w once. A warp takes 16 rows of w, and steps of 4 lanes
+// times kEach numbers of k: lane 4 g + t has numbers of rows g and g + 8, and multiplies them with those of
+// row g of x. The order of k within a step is that in which lanes hold it. Numbers become 16-bit floats
+// exactly; sums are in f32, and a group's sum is scaled. kAlong warps share the elements of k of the same
+// rows.
 //
-// Constants: E, Bf16 or F16, the element of x and y, and S, that of the scales; kIsBf16; kM, kN, kK, kGroups, the
-// scales of a row; kBits, 8 or 4; kLaneBytes, of a lane in a step: 16, or 8 for 4 bits; kAcross, kAlong, the warps of a
-// block along n and along k. A group has whole steps.
+// Constants: E, Bf16 or F16, the element of x and y, and S, that of the scales; kIsBf16; kM, kN, kK, kGroups,
+// the scales of a row; kBits, 8 or 4; kLaneBytes, of a lane in a step: 16, or 8 for 4 bits; kAcross, kAlong,
+// the warps of a block along n and along k. A group has whole steps.
 typedef E::Storage Storage;
 typedef S::Storage ScaleStorage;
 constexpr int kWords = kLaneBytes / 4, kEach = kLaneBytes * 8 / kBits, kStep = 4 * kEach;
@@ -41,8 +42,8 @@ __device__ __forceinline__ float ByteOf(u32 word, int i) {
 #endif
 }
 
-// Makes pairs of four numbers of a word: numbers 0 and 2, and numbers 1 and 3. `high`: of 4 bits, those in the high
-// bits of the bytes.
+// Makes pairs of four numbers of a word: numbers 0 and 2, and numbers 1 and 3. `high`: of 4 bits, those in
+// the high bits of the bytes.
 __device__ __forceinline__ void Widen(u32 word, bool high, u32 (&pairs)[2]) {
   if (kBits == 8) {
     const u32 shifted = word ^ 0x80808080u;
@@ -74,8 +75,9 @@ __device__ __forceinline__ void Widen(u32 word, bool high, u32 (&pairs)[2]) {
 #endif
 }
 
-// Adds a [16, 16] times b [16, 8] to the sums [16, 8], of which lane 4 g + t has rows g and g + 8, columns 2 t and
-// 2 t + 1: a has pairs of k of rows g, g + 8, g, g + 8, and b those of column g; the last of both are 8 further in k.
+// Adds a [16, 16] times b [16, 8] to the sums [16, 8], of which lane 4 g + t has rows g and g + 8, columns 2
+// t and 2 t + 1: a has pairs of k of rows g, g + 8, g, g + 8, and b those of column g; the last of both are 8
+// further in k.
 __device__ __forceinline__ void MultiplyTile(float (&sums)[4], const u32 (&a)[4], const u32 (&b)[2]) {
 #if __CUDA_ARCH__ >= 800
   if (kIsBf16) {
@@ -107,8 +109,8 @@ __device__ __forceinline__ void MultiplyTile(float (&sums)[4], const u32 (&a)[4]
 #endif
 }
 
-// The first of eight adjacent elements of k of a lane in a step. They belong to two words: the lane's numbers in the low
-// bits, then those in the high bits.
+// The first of eight adjacent elements of k of a lane in a step. They belong to two words: the lane's numbers
+// in the low bits, then those in the high bits.
 __device__ __forceinline__ int FirstOf(int t, int eight) {
   if (kBits == 4 && kLaneBytes == 8) return t / 2 * 32 + t % 2 * 8 + eight * 16;
   return t * kEach + eight * 8;

@@ -117,8 +117,8 @@ CudaCatalogCall LowerFewRows(ir::MatmulOp matmul) {
   return call;
 }
 
-// True for matmuls of integers that cuBLASLt does not compute, matmuls with an epilogue that cuBLASLt cannot apply, matmuls that are split,
-// and those of few rows.
+// True for matmuls of integers that cuBLASLt does not compute, matmuls with an epilogue that cuBLASLt cannot
+// apply, matmuls that are split, and those of few rows.
 bool Computes(mlir::Operation* op) {
   auto matmul = llvm::cast<ir::MatmulOp>(op);
   if (ir::tf32::Computes(matmul) || HasFewRows(matmul)) return true;

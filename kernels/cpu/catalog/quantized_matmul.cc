@@ -4,13 +4,12 @@
 //   parameters dtype (of x and the result), scale_dtype, m, n, k, groups, bits (8 or 4)
 //
 // result[i, j] is the sum over groups of k / groups elements of scales[j, group] times the sum of x[i, l]
-// weights[j, l]. Four bits are
-// stored as ir/library/linear_ops.td says: byte b of a block of 16 has number b of 32 in its low bits and number
-// b + 16 in its high bits, each with 8 added.
+// weights[j, l]. Four bits are stored as ir/library/linear_ops.td says: byte b of a block of 16 has number b
+// of 32 in its low bits and number b + 16 in its high bits, each with 8 added.
 //
-// x is first written as f32 to the workspace, with rows padded to whole blocks by zeros. A thread then converts a piece
-// of two rows of weights at a time, and multiplies it with the rows of x. Sums are in f32 and eight lanes, in an order
-// that follows from the sizes alone.
+// x is first written as f32 to the workspace, with rows padded to whole blocks by zeros. A thread then
+// converts a piece of two rows of weights at a time, and multiplies it with the rows of x. Sums are in f32
+// and eight lanes, in an order that follows from the sizes alone.
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
@@ -93,8 +92,8 @@ Eight LoadEight(const float* from) {
   return value;
 }
 
-// Adds the products of `count` numbers, whole blocks, of kRows rows of x with those of kWeightRows rows of weights to
-// `totals`, times the scales. Rows are `stride` and kPiece elements apart.
+// Adds the products of `count` numbers, whole blocks, of kRows rows of x with those of kWeightRows rows of
+// weights to `totals`, times the scales. Rows are `stride` and kPiece elements apart.
 template <int kRows>
 void AddProducts(const float* x, int64_t stride, const float* numbers, int64_t count, const float* scales,
                  Eight (*totals)[kWeightRows]) {

@@ -1,6 +1,6 @@
 // Products of few rows read b in place: their time is that of reading it. For others all of b is packed into
-// panels of a tile's columns first, by all threads. A unit of work is then a block of the result: it packs its
-// rows of a, and multiplies them with the panels of its columns, kDepth elements of k at a time.
+// panels of a tile's columns first, by all threads. A unit of work is then a block of the result: it packs
+// its rows of a, and multiplies them with the panels of its columns, kDepth elements of k at a time.
 #include "sinter/kernels/cpu/matmul/int8_matmul.h"
 
 #include <algorithm>
@@ -34,51 +34,48 @@ struct Rows {
   int64_t row_stride, k_stride;
 };
 
-// Packs words of `kTerms` elements of k, as int8_tile.h has them: word s of row r to to[s * width + r]. Rows and
-// elements beyond `count` and `depth` are zeros. `kShifts`: adds 128.
+// Returns a word of the first `terms` of kTerms elements, `stride` apart; the others are zeros. `kShifts`:
+// adds 128.
 template <int kTerms, bool kShifts>
-void PackWords(const Rows& from, int64_t count, int64_t width, int64_t depth, uint32_t* to) {
+uint32_t WordOf(const int8_t* from, int64_t stride, int64_t terms) {
   constexpr int kBits = 32 / kTerms;
   constexpr uint32_t kMask = kTerms == 2 ? 0xffffu : 0xffu;
-  const int64_t steps = Divide(depth, kTerms);
-  const auto word = [&](int64_t row, int64_t step) {
-    uint32_t bits = 0;
-    for (int t = 0; t < kTerms; ++t) {
-      const int64_t k = step * kTerms + t;
-      if (row >= count || k >= depth) break;
-      const int32_t value = from.first[row * from.row_stride + k * from.k_stride] + (kShifts ? 128 : 0);
-      bits |= (static_cast<uint32_t>(value) & kMask) << (t * kBits);
-    }
-    return bits;
+  uint32_t bits = 0;
+  for (int t = 0; t < kTerms && t < terms; ++t) {
+    const int32_t value = from[t * stride] + (kShifts ? 128 : 0);
+    bits |= (static_cast<uint32_t>(value) & kMask) << (t * kBits);
+  }
+  return bits;
+}
+
+// Packs words as int8_tile.h has them: word s of row r to to[s * width + r]. Rows beyond `count` and elements
+// beyond `depth` are zeros.
+template <int kTerms, bool kShifts>
+void PackWords(const Rows& from, int64_t count, int64_t width, int64_t depth, uint32_t* to) {
+  const int64_t whole = depth / kTerms, steps = Divide(depth, kTerms);
+  const auto at = [&](int64_t row, int64_t step) {
+    return from.first + row * from.row_stride + step * kTerms * from.k_stride;
   };
-  const int64_t whole = count == width ? depth / kTerms : 0;
   if (from.k_stride == 1) {
-    for (int64_t row = 0; row < (whole > 0 ? width : 0); ++row) {
-      const int8_t* const values = from.first + row * from.row_stride;
-      for (int64_t step = 0; step < whole; ++step) {
-        uint32_t bits = 0;
-        for (int t = 0; t < kTerms; ++t) {
-          const int32_t value = values[step * kTerms + t] + (kShifts ? 128 : 0);
-          bits |= (static_cast<uint32_t>(value) & kMask) << (t * kBits);
-        }
-        to[step * width + row] = bits;
-      }
+    for (int64_t row = 0; row < count; ++row) {
+      for (int64_t s = 0; s < whole; ++s)
+        to[s * width + row] = WordOf<kTerms, kShifts>(at(row, s), 1, kTerms);
     }
   } else {
-    for (int64_t step = 0; step < whole; ++step) {
-      for (int64_t row = 0; row < width; ++row) {
-        uint32_t bits = 0;
-        for (int t = 0; t < kTerms; ++t) {
-          const int8_t* const at = from.first + (step * kTerms + t) * from.k_stride;
-          const int32_t value = at[row * from.row_stride] + (kShifts ? 128 : 0);
-          bits |= (static_cast<uint32_t>(value) & kMask) << (t * kBits);
-        }
-        to[step * width + row] = bits;
+    for (int64_t s = 0; s < whole; ++s) {
+      for (int64_t row = 0; row < count; ++row) {
+        to[s * width + row] = WordOf<kTerms, kShifts>(at(row, s), from.k_stride, kTerms);
       }
     }
   }
-  for (int64_t step = whole; step < steps; ++step) {
-    for (int64_t row = 0; row < width; ++row) to[step * width + row] = word(row, step);
+  if (whole < steps) {
+    for (int64_t row = 0; row < count; ++row) {
+      to[whole * width + row] =
+          WordOf<kTerms, kShifts>(at(row, whole), from.k_stride, depth - whole * kTerms);
+    }
+  }
+  for (int64_t s = 0; s < steps; ++s) {
+    for (int64_t row = count; row < width; ++row) to[s * width + row] = 0;
   }
 }
 

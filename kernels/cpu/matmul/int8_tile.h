@@ -3,8 +3,8 @@
 //   const Int8Kernels& kernels = BestInt8Kernels();
 //   kernels.multiply({.a = a, .b = b, .steps = 128, .sums = sums, .sums_stride = 256});
 //
-// A word of 32 bits holds `terms` adjacent elements of k: two of i16, or four of 8 bits. In words of four, those
-// of a are unsigned, a + 128, and those of b signed. Sums wrap, so every kernel gives the same bits.
+// A word of 32 bits holds `terms` adjacent elements of k: two of i16, or four of 8 bits. In words of four,
+// those of a are unsigned, a + 128, and those of b signed. Sums wrap, so every kernel gives the same bits.
 #ifndef SINTER_KERNELS_CPU_MATMUL_INT8_TILE_H_
 #define SINTER_KERNELS_CPU_MATMUL_INT8_TILE_H_
 

@@ -1,8 +1,8 @@
-// Matmuls: float_matmul.h for floats, int8_matmul.h for large ones of i8 with a result of i32, and other integer
-// matmuls, blocked, in this file.
-// A unit of work is a tile of the result, whose sums are in the compute type in the thread's workspace. For
-// each block of k, the tile's rows of a and columns of b are converted and packed into panels that are as
-// wide as the registers. The panels are then multiplied one by one.
+// Matmuls: float_matmul.h for floats, int8_matmul.h for large ones of i8 with a result of i32, and other
+// integer matmuls, blocked, in this file. A unit of work is a tile of the result, whose sums are in the
+// compute type in the thread's workspace. For each block of k, the tile's rows of a and columns of b are
+// converted and packed into panels that are as wide as the registers. The panels are then multiplied one by
+// one.
 #include "sinter/kernels/cpu/matmul/matmul.h"
 
 #include <cstring>

@@ -4,8 +4,8 @@
 //   RunMatmul(matmul, {.a = a, .b = b, .result = result}, workspace, parallel);
 //
 // result = activation(scale op(a) op(b) + bias + addend), dense and row-major. 16-bit floats are summed in
-// f32; integers wrap, in the type of the result. The order of each element's sum depends only on the shape: the bits are the same for
-// any number of threads and on every CPU that runs plans. Nothing is allocated.
+// f32; integers wrap, in the type of the result. The order of each element's sum depends only on the shape:
+// the bits are the same for any number of threads and on every CPU that runs plans. Nothing is allocated.
 #ifndef SINTER_KERNELS_CPU_MATMUL_MATMUL_H_
 #define SINTER_KERNELS_CPU_MATMUL_MATMUL_H_
 
