@@ -51,11 +51,11 @@ struct QuantizedRows {
 };
 QuantizedRows QuantizeRows(const Tensor& x, Where where = Where::current());
 
-// x [..., k] times the transpose of weights of 8 bits, values i8 [n, k], or of 4 bits, values u8 [n, k / 2]
-// as QuantizeWeights returns them: [..., n], of x's type (f32, bf16 or f16). Scales are [n, groups] floats:
-// each of k / groups elements of a row. Products are of x's type and sums in f32. Up to 16 rows of x read the
-// weights as they are; more rows are a MatMul with weights of x's type that are made for it. Gradients to x
-// and the scales.
+// x [..., k] times the transpose of weights of 8 bits, values i8 [n, k], or of 4 bits, values u8 [n, k / 2] as
+// QuantizeWeights returns them: [..., n], of x's type (f32, bf16 or f16). Scales are [n, groups] floats: each
+// of k / groups elements of a row. Sums are in f32. Up to 16 rows of x (8 of f32 on GPUs) read the weights as
+// they are; more rows are a MatMul with weights of x's type that are made for it. Gradients to x and the
+// scales.
 Tensor QuantizedMatMul(const Tensor& x, const Tensor& values, const Tensor& scales,
                        Where where = Where::current());
 

@@ -17,7 +17,7 @@ constexpr int64_t kDepth = 512;  // Terms of a sum in a block: its panels stay i
 static_assert(kBlockRows % 12 == 0 && kBlockRows % 6 == 0 && kBlockColumns % kMostInt8Columns == 0);
 
 // The most rows for which b is read in place.
-constexpr int64_t kFewRows = 8;
+constexpr int64_t kFewRows = 3;
 constexpr int64_t kLeastProducts = 1 << 15;  // The least that are worth packing.
 
 int64_t Divide(int64_t x, int64_t by) { return (x + by - 1) / by; }

@@ -177,9 +177,13 @@ TEST_F(MatmulTest, RefusesWhatCublasDoesNotDo) {
   absl::Status status = MakeError(PlanOf(s));
   EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
   EXPECT_EQ(status.message(),
-            "a matmul of I32 is not done by cuBLASLt, which is for f64, f32, bf16 and f16: let the compiler "
-            "generate "
-            "its kernel (model.cc:12)");
+            "a matmul of I32 is not done by cuBLASLt, which is for f64, f32, bf16, f16 and i8: let the "
+            "compiler generate its kernel (model.cc:12)");
+  s = Matmul(1, 4, 4, 4, DType::kI8);
+  s.result_is_i32 = true;
+  status = MakeError(PlanOf(s));
+  EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("because cuBLASLt takes rows of i8 along k"));
   s = Matmul(1, 4, 4, 4);
   s.activation = fb::Activation::Gelu;
   status = MakeError(PlanOf(s));
