@@ -28,7 +28,7 @@ struct Options {
   int64_t layers = 12, width = 768, heads = 12, kv_heads = 0, context = 1024, vocabulary = 50304;
   int64_t batch = 1, tokens = 1;
   int64_t group = 0;
-  int bits = 16;  // Of the weights of nn::Linear.
+  int bits = 16;  // Bits of the weights of nn::Linear.
   bool bf16 = false;
   double seconds = 3;
 };

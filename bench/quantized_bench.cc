@@ -31,14 +31,14 @@ struct Options {
   std::vector<std::string> sizes = {"4096x4096", "4096x14336"};  // k x n.
   std::vector<std::string> kinds = {"plain", "int8", "int4", "int8_inputs", "i8"};
   std::vector<int64_t> rows = {1, 4, 16, 64};
-  int64_t megabytes = 0;  // Of the weights of a run; 0: by the device.
+  int64_t megabytes = 0;  // Size of the weights of a run; 0: by the device.
   double seconds = 0.5;
 };
 
 struct Product {
   std::string kind;
   int64_t rows, k, n, count;
-  double bytes;  // Of the weights of one product.
+  double bytes;  // Size of the weights of one product.
 };
 
 sn::Tensor State(sn::Builder& b, const std::string& name, sn::DType dtype, const sn::Shape& shape) {

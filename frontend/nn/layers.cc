@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "sinter/frontend/graph/graph_state.h"
 #include "sinter/frontend/graph/number_bounds.h"
+#include "sinter/frontend/nn/quantized_weights.h"
 
 namespace sinter::nn {
 
@@ -28,7 +29,8 @@ class LinearLayer : public Layer {
     Tensor rows = x.rank() == 2 ? x : Reshape(x, {x.size() / std::max<int64_t>(in, 1), in});
     Tensor y;
     if (stored_weights() != nullptr) {
-      y = MultiplyStored(rows, out_);
+      ParameterMaker maker(*this, rows, {}, Where::current());
+      y = internal_quantized_weights::MultiplyStored(maker, *stored_weights(), rows, out_);
     } else {
       Tensor weight = MakeParameter(x, "weight", {in, out_}, options_.weight, in, out_,
                                     {options_.in_dim, options_.out_dim});

@@ -314,27 +314,6 @@ void AnyLayer::StoreWeights(const StoredWeights& stored, Where where) {
   for (const auto& child : children_) child->StoreWeights(stored, where);
 }
 
-Tensor AnyLayer::MultiplyStored(const Tensor& x, int64_t out, Where where) {
-  const auto& [weights, inputs] = *stored_weights_;
-  const int64_t in = x.dim(-1), groups = weights.group == 0 || in == 0 ? 1 : in / weights.group;
-  if (std::string problem = WeightQuantizationProblem(weights, in); !problem.empty()) {
-    return Fail(x, absl::StrCat("of QuantizeWeights ", problem), where);
-  }
-  if (inputs && (weights.bits != 8 || groups != 1)) {
-    return Fail(x, "of QuantizeWeights has quantised inputs, which need weights of 8 bits with a scale a row",
-                where);
-  }
-  const bool in_pairs = weights.bits == 4;
-  const Variable values = Own(x, "weight_values", in_pairs ? DType::kU8 : DType::kI8,
-                              {out, in_pairs ? in / 2 : in}, {.trainable = false}, where);
-  if (!values.ok()) return {};
-  const Variable scales =
-      Own(x, "weight_scales", DType::kF32, {out, groups}, {.init = {.a = 1}, .trainable = false}, where);
-  if (!scales.ok()) return {};
-  const Tensor matrix = ReadState(x, values, where), factors = ReadState(x, scales, where);
-  return inputs ? Int8MatMul(x, matrix, factors, where) : QuantizedMatMul(x, matrix, factors, where);
-}
-
 bool ParameterMaker::is_training() const { return AnyLayer::ModeOf(x_) == Mode::kTrain; }
 
 Tensor ParameterMaker::Parameter(std::string_view name, const Shape& shape, const VariableInit& init) {
@@ -344,6 +323,11 @@ Tensor ParameterMaker::Parameter(std::string_view name, const Shape& shape, cons
 
 Variable ParameterMaker::State(std::string_view name, const Shape& shape, const VariableInit& init) {
   return layer_.Own(x_, name, x_.dtype(), shape, {.init = init, .trainable = false}, where_);
+}
+
+Variable ParameterMaker::State(std::string_view name, DType dtype, const Shape& shape,
+                               const VariableInit& init) {
+  return layer_.Own(x_, name, dtype, shape, {.init = init, .trainable = false}, where_);
 }
 
 Tensor ParameterMaker::Read(const Variable& variable) const {

@@ -75,6 +75,7 @@ class ParameterMaker {
   // Another parameter of the layer, and a state. Not ok if that failed.
   Tensor Parameter(std::string_view name, const Shape& shape, const VariableInit& init);
   Variable State(std::string_view name, const Shape& shape, const VariableInit& init);
+  Variable State(std::string_view name, DType dtype, const Shape& shape, const VariableInit& init);
   Tensor Read(const Variable& variable) const;
   void Write(const Variable& variable, const Tensor& value) const;
   Tensor Fail(std::string_view message) const;
@@ -122,8 +123,7 @@ class AnyLayer {
   // Makes the parameters "weight" of rank 2 or more, of the layer and those below it, what the function makes
   // of them. An error if the layer has been used.
   void Parametrize(const Parametrization& parametrization, Where where);
-  // Makes nn::Linear, this layer and those below it, keep its weight in few bits. An error if the layer has
-  // been used.
+  // Makes nn::Linear, here and below, keep weights of few bits. An error if the layer has been used.
   void StoreWeights(const StoredWeights& stored, Where where);
   // Returns a table of the layer and those below it (AnyModule::Summary).
   std::string Summary() const;
@@ -167,9 +167,6 @@ class AnyLayer {
                        std::vector<DimName> dims = {}, Where where = Where::current());
   // Null if weights are not quantised.
   const StoredWeights* stored_weights() const { return stored_weights_ ? &*stored_weights_ : nullptr; }
-  // x [rows, in] times the layer's weight in few bits: the states "weight_values" and "weight_scales", made
-  // at the first use. Only if stored_weights().
-  Tensor MultiplyStored(const Tensor& x, int64_t out, Where where = Where::current());
   // A variable that is not trained, such as a running mean; functions to read and to assign it follow.
   Variable MakeState(const Tensor& x, std::string_view name, const Shape& shape, double value,
                      Where where = Where::current());

@@ -28,6 +28,27 @@ absl::StatusOr<HostTensor> Transposed(const HostTensor& weight) {
 
 }  // namespace
 
+Tensor internal_quantized_weights::MultiplyStored(ParameterMaker& maker, const StoredWeights& stored,
+                                                  const Tensor& x, int64_t out) {
+  const auto& [weights, inputs] = stored;
+  const int64_t in = x.dim(-1), groups = weights.group == 0 || in == 0 ? 1 : in / weights.group;
+  if (std::string problem = WeightQuantizationProblem(weights, in); !problem.empty()) {
+    return maker.Fail(absl::StrCat("of QuantizeWeights ", problem));
+  }
+  if (inputs && (weights.bits != 8 || groups != 1)) {
+    return maker.Fail(
+        "of QuantizeWeights has quantised inputs, which need weights of 8 bits with a scale a row");
+  }
+  const bool in_pairs = weights.bits == 4;
+  const Variable values =
+      maker.State("weight_values", in_pairs ? DType::kU8 : DType::kI8, {out, in_pairs ? in / 2 : in}, {});
+  if (!values.ok()) return {};
+  const Variable scales = maker.State("weight_scales", DType::kF32, {out, groups}, {.a = 1});
+  if (!scales.ok()) return {};
+  const Tensor matrix = maker.Read(values), factors = maker.Read(scales);
+  return inputs ? Int8MatMul(x, matrix, factors) : QuantizedMatMul(x, matrix, factors);
+}
+
 absl::Status WriteQuantized(Session& session, std::string_view name, const HostTensor& weight) {
   const std::string base(name), values = base + "_values", scales = base + "_scales";
   const auto find = [&](const std::string& variable) {

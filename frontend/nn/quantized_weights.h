@@ -21,6 +21,12 @@
 
 namespace sinter::nn {
 
+namespace internal_quantized_weights {
+// x [rows, in] times a layer's weight in few bits, whose states are made at the first use. Not ok if that
+// failed. For Sinter's own sources.
+Tensor MultiplyStored(ParameterMaker& maker, const StoredWeights& stored, const Tensor& x, int64_t out);
+}  // namespace internal_quantized_weights
+
 struct QuantizeWeightsOptions {
   int bits = 8;                  // 8 or 4.
   int64_t group = 0;             // As in WeightQuantization.

@@ -24,8 +24,8 @@
 namespace sinter {
 
 struct QuantizeOptions {
-  DType dtype = DType::kI8;  // Of the result: kI8, kU8, kI16, kU16 or kI32.
-  Tensor zero_point = {};    // Of the result's type; broadcasts to x. Absent: 0.
+  DType dtype = DType::kI8;  // Type of the result: kI8, kU8, kI16, kU16 or kI32.
+  Tensor zero_point = {};    // Has the result's type, and broadcasts to x. Absent: 0.
 };
 // round(x / scale) + zero_point, ties to even, limited to the range of the type. `scale` has x's type and
 // broadcasts to x: [n, 1] is a scale for each row. No gradient. As torch.quantize_per_tensor.
@@ -34,7 +34,7 @@ Tensor Quantize(const Tensor& x, const Tensor& scale, QuantizeOptions options = 
 
 // scale * (q - zero_point), of the type of `scale`; q holds integers. `scale` and zero_point broadcast to q.
 struct DequantizeOptions {
-  Tensor zero_point = {};  // Of q's type.
+  Tensor zero_point = {};  // Has q's type. Absent: 0.
 };
 Tensor Dequantize(const Tensor& q, const Tensor& scale, DequantizeOptions options = {},
                   Where where = Where::current());
@@ -51,11 +51,11 @@ struct QuantizedRows {
 };
 QuantizedRows QuantizeRows(const Tensor& x, Where where = Where::current());
 
-// x [..., k] times the transpose of weights of 8 bits, values i8 [n, k], or of 4 bits, values u8 [n, k / 2] as
-// QuantizeWeights returns them: [..., n], of x's type (f32, bf16 or f16). Scales are [n, groups] floats: each
-// of k / groups elements of a row. Sums are in f32. Up to 16 rows of x (8 of f32 on GPUs) read the weights as
-// they are; more rows are a MatMul with weights of x's type that are made for it. Gradients to x and the
-// scales.
+// x [..., k] times the transpose of weights of 8 bits, values i8 [n, k], or of 4 bits, values u8 [n, k / 2]
+// as QuantizeWeights returns them: [..., n], of x's type (f32, bf16 or f16). Scales are [n, groups] floats:
+// each of k / groups elements of a row. Sums are in f32. Up to 16 rows of x (8 of f32 on GPUs) read the
+// weights as they are; more rows are a MatMul with weights of x's type that are made for it. Gradients to x
+// and the scales.
 Tensor QuantizedMatMul(const Tensor& x, const Tensor& values, const Tensor& scales,
                        Where where = Where::current());
 

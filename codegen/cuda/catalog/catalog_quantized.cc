@@ -16,10 +16,10 @@ namespace sinter::codegen {
 namespace {
 
 constexpr int64_t kWarpsOfBlock = 8;
-constexpr int64_t kStepNumbers = 512;  // Of a warp.
+constexpr int64_t kStepNumbers = 512;  // Numbers of a row that a warp reads at once.
 // Warps that read enough at once to keep the memory of a GPU busy.
 constexpr int64_t kWantedWarps = ir::kPlannedGpu.multiprocessors * 16;
-constexpr int64_t kMostSums = 32;         // Of a thread.
+constexpr int64_t kMostSums = 32;         // Sums that a thread may hold.
 constexpr int64_t kMostFloatsOfX = 8192;  // In shared memory.
 constexpr int64_t kMostRowsOfWarp = 4;
 constexpr int64_t kRowsOfMma = 16;

@@ -25,7 +25,7 @@ struct Int8Tile {
 };
 
 struct Int8Kernels {
-  int rows, columns;  // Of a tile.
+  int rows, columns;  // Size of a tile.
   int terms;          // In a word: 2 or 4.
   void (*multiply)(const Int8Tile& tile);
 };

@@ -248,7 +248,7 @@ absl::Status CublasMatmul::Launch(const cublasLtMatmulHeuristicResult_t& algorit
   const void* factors = is_f64 ? static_cast<const void*>(factors_f64) : factors_f32;
   if (shape_.dtype == fb::DType::I8) factors = factors_i32;
   if (shape_.has_scale) factors = factors_.ptr();
-  const size_t zero = is_f64 ? sizeof(double) : sizeof(float);  // Of i32 too.
+  const size_t zero = is_f64 ? sizeof(double) : sizeof(float);  // As large as an i32.
   const void* const alpha = shape_.has_scale ? operands.scale : factors;
   const void* const beta = static_cast<const std::byte*>(factors) + (shape_.has_addend ? 0 : zero);
   const void* const addend = shape_.has_addend ? operands.addend : operands.result;
