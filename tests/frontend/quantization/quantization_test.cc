@@ -59,6 +59,19 @@ TEST(QuantizationTest, FakeQuantizePassesGradientsInsideTheRange) {
   EXPECT_THAT(got["g"], ElementsAre(0, 2, 3, 4, 5, 0));
 }
 
+// torch.fake_quantize_per_tensor_affine(x, 0.5, 3, 0, 255).
+TEST(QuantizationTest, FakeQuantizeWithAZeroPoint) {
+  Values got = Compute([](Builder& b) {
+    const Tensor x = Vector(b, {-2, -1.4, 0.2, 126, 130}, {}, F32);
+    const Tensor y = FakeQuantize(x, Vector(b, {0.5}, {1}, F32),
+                                  {.dtype = DType::kU8, .zero_point = Cast(Whole(b, {3}), DType::kU8)});
+    b.Output("y", y);
+    b.Output("g", Gradients(Sum(y), {x})[0]);
+  });
+  EXPECT_THAT(got["y"], ElementsAre(-1.5, -1.5, 0, 126, 126));
+  EXPECT_THAT(got["g"], ElementsAre(0, 1, 1, 1, 0));
+}
+
 TEST(QuantizationTest, RowsHaveTheirLargestMagnitude) {
   Values got = Compute([](Builder& b) {
     const QuantizedRows rows = QuantizeRows(Vector(b, {1, -2, 0.5, 0, 0, 0}, {2, 3}, F32));
@@ -196,6 +209,8 @@ TEST(QuantizationTest, Int8ProductsAreExactForQuantizedInputs) {
     b.Output("row", Int8MatMul(Reshape(Slice(in, {0, 0, 0}, {1, 1, k}), {k}), b.Constant(w.values),
                                Reshape(b.Constant(w.scales), {n})));
     b.Output("inputs", Dequantize(rows.values, rows.scales));
+    const Tensor scales = b.Constant(w.scales);
+    b.Output("ds", Gradients(Sum(Int8MatMul(in, b.Constant(w.values), scales)), {scales})[0]);
   });
   const std::vector<double> dense = Dense(w);
   for (int64_t i = 0; i < m; ++i) {
@@ -205,6 +220,11 @@ TEST(QuantizationTest, Int8ProductsAreExactForQuantizedInputs) {
       EXPECT_NEAR(got["y"][i * n + j], sum, 1e-5);
       if (i == 0) EXPECT_NEAR(got["row"][j], sum, 1e-5);
     }
+  }
+  for (int64_t j = 0; j < n; ++j) {
+    double sum = 0;
+    for (int64_t i = 0; i < m; ++i) sum += got["y"][i * n + j];
+    EXPECT_NEAR(got["ds"][j] * static_cast<const float*>(w.scales.data())[j], sum, 1e-4);
   }
 }
 
