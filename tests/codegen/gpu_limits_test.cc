@@ -23,6 +23,7 @@ class GpuLimitsTest : public ::testing::Test {
     mlir::DialectRegistry registry;
     ir::RegisterDialects(registry);
     context_ = std::make_unique<mlir::MLIRContext>(registry);
+    context_->loadAllAvailableDialects();
     mlir::OpBuilder b(context_.get());
     types_ = {b.getF64Type(), b.getF32Type(), b.getBF16Type(), b.getF16Type(),
               b.getI64Type(), b.getI32Type(), b.getI8Type(),   b.getIntegerType(8, /*isSigned=*/false),

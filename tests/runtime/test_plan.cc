@@ -1,5 +1,6 @@
 #include "sinter/tests/runtime/test_plan.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -318,6 +319,8 @@ fb::StepT& TestFunction::Catalog(const std::string& kernel, std::vector<int64_t>
 
 fb::StepT& TestFunction::Matmul(const fb::MatmulStepT& step, std::vector<uint32_t> inputs,
                                 std::vector<uint32_t> outputs) {
+  const uint32_t least = Plan::LeastVersion({.wide_integer_matmul = step.result_is_i32});
+  plan_.table.version = std::max(plan_.table.version, least);
   return Add("matmul", step, std::move(inputs), std::move(outputs));
 }
 fb::StepT& TestFunction::CollectiveLayout(const fb::CollectiveStepT& step, std::vector<uint32_t> inputs,

@@ -24,12 +24,13 @@ AddStep Calling(const std::string& kernel, const std::vector<int64_t>& parameter
 }
 
 TEST(CatalogTest, NamesAreKnown) {
-  for (const char* name : {"cholesky", "cumsum", "eigh", "fft", "irfft", "lu", "qr", "random_permutation",
-                           "rfft", "scatter", "scatter_add", "sort", "svd", "top_k", "triangular_solve"}) {
+  for (const char* name :
+       {"cholesky", "cumsum", "eigh", "fft", "irfft", "lu", "qr", "quantized_matmul", "random_permutation",
+        "rfft", "scatter", "scatter_add", "sort", "svd", "top_k", "triangular_solve"}) {
     ASSERT_NE(kernels::FindCatalogKernel(name), nullptr) << name;
   }
   EXPECT_EQ(kernels::FindCatalogKernel("unique"), nullptr);
-  EXPECT_EQ(kernels::CatalogKernels().size(), 15u);
+  EXPECT_EQ(kernels::CatalogKernels().size(), 16u);
 }
 
 TEST(CatalogTest, ScatterAdd) {
@@ -165,6 +166,21 @@ TEST(CatalogTest, WrongParametersAreNamed) {
               HasSubstr("exceeds i32"));
   EXPECT_THAT(CheckOf("top_k", {1, 2, 3, 2}, {{1, 6}, {1, 4}, {4, 4}}),
               HasSubstr("positions has 4 elements of i64"));
+  // x and the result are f32 (1), weights i8 (6) or u8 (7), scales bf16 (2).
+  EXPECT_EQ(CheckOf("quantized_matmul", {1, 2, 3, 5, 64, 2, 8}, {{1, 192}, {6, 320}, {2, 10}, {1, 15}}), "");
+  EXPECT_EQ(CheckOf("quantized_matmul", {1, 2, 3, 5, 64, 1, 4}, {{1, 192}, {7, 160}, {2, 5}, {1, 15}}), "");
+  EXPECT_THAT(CheckOf("quantized_matmul", {0, 2, 3, 5, 64, 2, 8}, {{0, 192}, {6, 320}, {2, 10}, {0, 15}}),
+              HasSubstr("x and the scales must be f32, bf16 or f16"));
+  EXPECT_THAT(CheckOf("quantized_matmul", {1, 2, 3, 5, 64, 2, 2}, {{1, 192}, {6, 320}, {2, 10}, {1, 15}}),
+              HasSubstr("numbers of 2 bits; expected 8 or 4"));
+  EXPECT_THAT(CheckOf("quantized_matmul", {1, 2, 3, 5, 40, 1, 4}, {{1, 120}, {7, 100}, {2, 5}, {1, 15}}),
+              HasSubstr("rows of 40 numbers of 4 bits"));
+  EXPECT_THAT(CheckOf("quantized_matmul", {1, 2, 3, 5, 64, 4, 8}, {{1, 192}, {6, 320}, {2, 20}, {1, 15}}),
+              HasSubstr("4 groups of rows of 64 numbers"));
+  EXPECT_THAT(CheckOf("quantized_matmul", {1, 2, 3, 5, 64, 2, 8}, {{1, 192}, {6, 300}, {2, 10}, {1, 15}}),
+              HasSubstr("the weights has 300 elements of i8"));
+  EXPECT_THAT(CheckOf("quantized_matmul", {1, 2, -3, 5, 64, 2, 8}, {{1, 192}, {6, 320}, {2, 10}, {1, 15}}),
+              HasSubstr("the size -3 is out of range"));
   EXPECT_EQ(CheckOf("cumsum", {1, 2, 3, 4, 0}, {{1, 24}, {1, 24}}), "");
   EXPECT_THAT(CheckOf("cumsum", {8, 2, 3, 4, 0}, {{1, 24}, {1, 24}}), HasSubstr("the tensor cannot be i1"));
   EXPECT_THAT(CheckOf("cumsum", {-1, 2, 3, 4, 0}, {{1, 24}, {1, 24}}),
