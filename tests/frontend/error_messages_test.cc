@@ -101,7 +101,7 @@ std::vector<ErrorCase> ReduceAndLinearCases() {
       In("MatMulRank", [](Builder& b) { MatMul(X(b, {3}), X(b, {3, 5})); }, {"rank 2 or more"}),
       In("MatMulTypes", [](Builder& b) { MatMul(X(b), X(b, {3, 2}, BF16)); },
          {"mixes element types", "convert the bf16: Cast(x, F32)"}),
-      In("MatMulInts", [](Builder& b) { MatMul(X(b, {2, 3}, I32), X(b, {3, 2}, I32)); }, {"takes floats"}),
+      In("MatMulBools", [](Builder& b) { MatMul(X(b, {2, 3}, I1), X(b, {3, 2}, I1)); }, {"takes numbers"}),
       In("AttentionInts", [](Builder& b) { Attention(X(b, {2, 5, 3, 4, 8}, I32)); },
          {"Attention(i32[2,5,3,4,8])", "takes floats"}),
       In("AttentionPacked", [](Builder& b) { Attention(X(b, {2, 5, 4, 8})); },
