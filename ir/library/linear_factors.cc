@@ -55,6 +55,9 @@ FactorRule MatmulOp::getFactorRule() {
   FactorRule rule = SpellFactors(*this, words.factors, operands, {words.result});
   if (!is_linear) return rule;
   rule.counts_once = added;
+  // Terms of a sum of integers wrap in their own type, which a wider result would show.
+  const mlir::Type element = getA().getType().getElementType();
+  if (element.isInteger() && element != getType().getElementType()) return rule;
   for (unsigned factor : {0U, 1U}) {
     SmallVector<unsigned> set = {factor};
     set.append(added);

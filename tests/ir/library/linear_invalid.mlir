@@ -378,7 +378,7 @@ func.func @quantized_bytes(%a: tensor<2x64xf32>, %w: tensor<4x64xui8>, %s: tenso
 // -----
 
 func.func @quantized_scales(%a: tensor<2x64xf32>, %w: tensor<4x64xi8>, %s: tensor<4x4xf32>) {
-  // expected-error@+1 {{has scales 4x4 for 4 rows of 64; expected 4x1, or a row of scales of which each is for a multiple of 32 elements}}
+  // expected-error@+1 {{has scales [4, 4] for 4 rows of 64; expected 4x1, or a row of scales of which each is for a multiple of 32 elements}}
   %c = sinter.quantized_matmul %a, %w scale %s : (tensor<2x64xf32>, tensor<4x64xi8>, tensor<4x4xf32>) -> tensor<2x4xf32>
   return
 }
@@ -386,7 +386,7 @@ func.func @quantized_scales(%a: tensor<2x64xf32>, %w: tensor<4x64xi8>, %s: tenso
 // -----
 
 func.func @quantized_result(%a: tensor<2x64xf32>, %w: tensor<4x64xi8>, %s: tensor<4x1xf32>) {
-  // expected-error@+1 {{has a result of shape 4x2; expected 2x4}}
+  // expected-error@+1 {{has a result of shape [4, 2]; expected [2, 4]}}
   %c = sinter.quantized_matmul %a, %w scale %s : (tensor<2x64xf32>, tensor<4x64xi8>, tensor<4x1xf32>) -> tensor<4x2xf32>
   return
 }
