@@ -87,8 +87,8 @@ __device__ __forceinline__ void AddProducts(const Words (&packs)[kRows], const f
 }
 
 // Adds the sums of the lanes, and those of the kAlong warps in order, and stores them.
-__device__ __forceinline__ void StoreSums(float (&sums)[kRows][kM], const ScaleStorage* scales, idx first, int along,
-                                          int across, Storage* y) {
+__device__ __forceinline__ void StoreSums(float (&sums)[kRows][kM], const ScaleStorage* scales, idx first,
+                                          int along, int across, Storage* y) {
   __shared__ float partial[kWarps * kRows * kM];
   const int lane = threadIdx.x % 32;
 #pragma unroll
@@ -112,8 +112,8 @@ __device__ __forceinline__ void StoreSums(float (&sums)[kRows][kM], const ScaleS
   }
 }
 
-__device__ __forceinline__ void MultiplyQuantized(const Storage* x, const u8* weights, const ScaleStorage* scales,
-                                                  Storage* y) {
+__device__ __forceinline__ void MultiplyQuantized(const Storage* x, const u8* weights,
+                                                  const ScaleStorage* scales, Storage* y) {
   __shared__ Vec<float, 4> shared[kM * kChunk / 4];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, along = warp % kAlong, across = warp / kAlong;
   const idx of_block = idx(blockIdx.x) * kAcross * kRows, first = of_block + across * kRows;

@@ -6,8 +6,8 @@
 // rows.
 //
 // Constants: E, Bf16 or F16, the element of x and y, and S, that of the scales; kIsBf16; kM, kN, kK, kGroups,
-// the scales of a row; kBits, 8 or 4; kLaneBytes, of a lane in a step: 16, or 8 for 4 bits; kAcross, kAlong,
-// the warps of a block along n and along k. A group has whole steps.
+// the scales of a row; kBits, 8 or 4; kLaneBytes, of a lane in a step: 16 or 8; kAcross, kAlong, the
+// warps of a block along n and along k. A group has whole steps.
 typedef E::Storage Storage;
 typedef S::Storage ScaleStorage;
 constexpr int kWords = kLaneBytes / 4, kEach = kLaneBytes * 8 / kBits, kStep = 4 * kEach;
@@ -141,8 +141,9 @@ __device__ __forceinline__ Vec<u32, kWords> FetchWords(const u8* weights, idx ro
 }
 
 // Adds the products of one step to the sums of each tile of eight rows of x.
-__device__ __forceinline__ void AddStep(const Vec<u32, kWords>& top, const Vec<u32, kWords>& bottom, const Storage* x,
-                                        idx k, int lane, bool aligned, float (&sums)[kTiles][4]) {
+__device__ __forceinline__ void AddStep(const Vec<u32, kWords>& top, const Vec<u32, kWords>& bottom,
+                                        const Storage* x, idx k, int lane, bool aligned,
+                                        float (&sums)[kTiles][4]) {
   const int g = lane / 4, t = lane % 4;
 #pragma unroll
   for (int eight = 0; eight < kEach / 8; ++eight) {
@@ -169,8 +170,8 @@ __device__ __forceinline__ void AddStep(const Vec<u32, kWords>& top, const Vec<u
 }
 
 // Adds the sums of the kAlong warps in order, and stores them.
-__device__ __forceinline__ void StoreSums(const float (&sums)[kTiles][4], const ScaleStorage* scales, idx of_block,
-                                          Storage* y) {
+__device__ __forceinline__ void StoreSums(const float (&sums)[kTiles][4], const ScaleStorage* scales,
+                                          idx of_block, Storage* y) {
   // [kWarps, kTiles * 8, 16], with rows apart by one more than 16.
   __shared__ float partial[kWarps * kTiles * 8 * 17];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
@@ -193,8 +194,8 @@ __device__ __forceinline__ void StoreSums(const float (&sums)[kTiles][4], const 
   }
 }
 
-__device__ __forceinline__ void MultiplyQuantized(const Storage* x, const u8* weights, const ScaleStorage* scales,
-                                                  Storage* y) {
+__device__ __forceinline__ void MultiplyQuantized(const Storage* x, const u8* weights,
+                                                  const ScaleStorage* scales, Storage* y) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, along = warp % kAlong, across = warp / kAlong;
   const idx of_block = idx(blockIdx.x) * kAcross * 16, first = of_block + across * 16;
   const idx top = sn_imin<idx>(first + lane / 4, kN - 1), bottom = sn_imin<idx>(first + lane / 4 + 8, kN - 1);
