@@ -218,6 +218,22 @@ std::string WhyZeros(const FunctionBuilder& function, const GradientReach& reach
                       "; leave it out, or ask for the zeros: Gradients(loss, xs, {.allow_unused = true})");
 }
 
+// Returns a point that stands for `x` wherever the function reads it so far. Rewrites that run before
+// gradients are built fold and join ops: without the point, what reads `x` might then be computed from
+// something else.
+mlir::Value GradientPoint(mlir::Value x) {
+  // No rewrite replaces the arguments of a function: inputs and variables.
+  if (!x.getDefiningOp()) return x;
+  int64_t id = 0;
+  x.getDefiningOp()->getParentOfType<mlir::func::FuncOp>().walk([&](ir::GradientPointOp) { ++id; });
+  // Not the function's own builder, which would place the point in the open DeviceScope.
+  mlir::OpBuilder builder(x.getContext());
+  builder.setInsertionPointAfterValue(x);
+  auto point = builder.create<ir::GradientPointOp>(x.getLoc(), x.getType(), x, id);
+  x.replaceAllUsesExcept(point, point);
+  return point;
+}
+
 // A loss from around the body of a loop has its gradients there too, where its ops are. What it does not
 // depend on may be a value of the body.
 llvm::SmallVector<mlir::Value> BuildGradients(Call& call, const GradientReach& reach,
@@ -229,8 +245,9 @@ llvm::SmallVector<mlir::Value> BuildGradients(Call& call, const GradientReach& r
   llvm::SmallVector<mlir::Type> types;
   for (mlir::Value x : xs) {
     if (!is_here && !reach.Reaches(x)) continue;
-    wanted.push_back(x);
+    wanted.push_back(GradientPoint(x));
     types.push_back(x.getType());
+    if (x == call.value(0)) loss = wanted.back();
   }
   ir::GradientsOp op;
   {

@@ -107,7 +107,7 @@ mlir::LogicalResult VariableOp::verify() {
   return mlir::success();
 }
 
-// gradients, stop_gradient
+// gradients, stop_gradient, gradient_point
 // --------------------------------------------------------------------------------------------
 
 mlir::LogicalResult GradientsOp::verify() {
@@ -133,6 +133,13 @@ llvm::SmallVector<mlir::Value> StopGradientOp::decompose(GraphBuilder& b) { retu
 llvm::SmallVector<Expr> StopGradientOp::buildGradient(GraphBuilder& b,
                                                       llvm::ArrayRef<Expr> output_gradients) {
   return {Expr()};
+}
+
+llvm::SmallVector<mlir::Value> GradientPointOp::decompose(GraphBuilder& b) { return {getX()}; }
+
+llvm::SmallVector<Expr> GradientPointOp::buildGradient(GraphBuilder& b,
+                                                       llvm::ArrayRef<Expr> output_gradients) {
+  return {output_gradients[0]};
 }
 
 }  // namespace sinter::ir

@@ -45,6 +45,16 @@ def StopGradientOp : Sinter_Op<"stop_gradient", [Pure, SameOperandsAndResultType
   let results = (outs Sinter_Tensor:$result);
   let assemblyFormat = "$x attr-dict `:` type($result)";
 }
+def GradientPointOp : Sinter_Op<"gradient_point", [Pure, SameOperandsAndResultType,
+                                                   DeclareOpInterfaceMethods<CompositeInterface>,
+                                                   DeclareOpInterfaceMethods<DifferentiableInterface>]> {
+  let summary = "Returns x, a value with respect to which a gradient is wanted. Rewrites do not look through it, so what reads "
+                "x goes on to do so until the gradient exists. `id` differs from those of other points of the function, which "
+                "keeps equal values apart";
+  let arguments = (ins Sinter_Tensor:$x, I64Attr:$id);
+  let results = (outs Sinter_Tensor:$result);
+  let assemblyFormat = "$x attr-dict `:` type($result)";
+}
 def FusionOp : Sinter_Op<"fusion", [Pure, IsolatedFromAbove, SingleBlockImplicitTerminator<"YieldOp">]> {
   let summary = "Ops that become one generated kernel";
   let description = [{

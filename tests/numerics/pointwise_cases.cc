@@ -57,6 +57,7 @@ const Unary kUnary[] = {
     {"elu", OpClass::kTranscendental, kFloats, -4, 4, " {alpha = 0.75 : f64}"},
     {"clamp", OpClass::kExact, kNumbers, -4, 4, " {low = 0.0 : f64, high = 3.0 : f64}"},
     {"stop_gradient", OpClass::kExact, kMoved, -4, 4},
+    {"gradient_point", OpClass::kExact, kMoved, -4, 4, " {id = 0 : i64}"},
 };
 
 struct Binary {

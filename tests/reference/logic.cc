@@ -116,7 +116,7 @@ std::vector<Value> Cast(const Call& call) {
   return {r};
 }
 
-std::vector<Value> StopGradient(const Call& call) { return {call.in[0]}; }
+std::vector<Value> PassOn(const Call& call) { return {call.in[0]}; }
 
 }  // namespace
 
@@ -132,7 +132,8 @@ void AddLogicOps(OpTable& table) {
   table["sinter.select"] = Select;
   table["sinter.clamp"] = Clamp;
   table["sinter.cast"] = Cast;
-  table["sinter.stop_gradient"] = StopGradient;
+  table["sinter.stop_gradient"] = PassOn;
+  table["sinter.gradient_point"] = PassOn;
 }
 
 }  // namespace sinter::reference

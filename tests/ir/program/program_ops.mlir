@@ -27,10 +27,12 @@ func.func @fusions(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tens
 
 // CHECK-LABEL: func.func @gradients
 // CHECK: sinter.stop_gradient %{{.*}} : tensor<4xf32>
+// CHECK: sinter.gradient_point %{{.*}} {id = 1 : i64} : tensor<4xf32>
 // CHECK: sinter.gradients %{{.*}} wrt %{{.*}}, %{{.*}} : (tensor<f32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
 func.func @gradients(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %s = sinter.stop_gradient %y : tensor<4xf32>
-  %p = sinter.mul %x, %s : tensor<4xf32>
+  %t = sinter.gradient_point %s {id = 1 : i64} : tensor<4xf32>
+  %p = sinter.mul %x, %t : tensor<4xf32>
   %loss = sinter.sum %p [0] : tensor<4xf32> -> tensor<f32>
   %g:2 = sinter.gradients %loss wrt %x, %y : (tensor<f32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
   return %g#0, %g#1 : tensor<4xf32>, tensor<4xf32>
