@@ -20,6 +20,8 @@ TEST(DecompositionTest, EqualsTheCompositeItself) {
   ir::RegisterDialects(registry);
   mlir::MLIRContext context(registry);
   context.loadAllAvailableDialects();
+  mlir::PassManager manager(&context);
+  manager.addNestedPass<mlir::func::FuncOp>(createDecompose());
   int compared = 0;
   size_t number = 0;
   for (const OpCase& c : AllOpCases()) {
@@ -34,8 +36,6 @@ TEST(DecompositionTest, EqualsTheCompositeItself) {
       std::vector<Value> inputs = MakeOperands(c, dtype, 3);
       auto whole = reference::EvaluateFunction(function, inputs);
       ASSERT_TRUE(whole.ok()) << text << whole.status();
-      mlir::PassManager manager(&context);
-      manager.addNestedPass<mlir::func::FuncOp>(createDecompose());
       ASSERT_TRUE(mlir::succeeded(manager.run(*module))) << text;
       auto parts = reference::EvaluateFunction(function, inputs);
       ASSERT_TRUE(parts.ok()) << text << parts.status();

@@ -60,6 +60,11 @@ TEST(FoldTest, AgreesWithTheReference) {
   ir::RegisterDialects(registry);
   mlir::MLIRContext context(registry);
   context.loadAllAvailableDialects();
+  // One manager for all: each would collect the patterns of all dialects again.
+  mlir::PassManager manager(&context);
+  manager.addNestedPass<mlir::func::FuncOp>(createDecompose());
+  manager.addNestedPass<mlir::func::FuncOp>(mlir::createCanonicalizerPass());
+  manager.addNestedPass<mlir::func::FuncOp>(createFoldConstants());
   int folded = 0, compared = 0;
   size_t number = 0;
   for (const OpCase& c : AllOpCases()) {
@@ -73,10 +78,6 @@ TEST(FoldTest, AgreesWithTheReference) {
       auto want = reference::EvaluateFunction(function, inputs);
       ASSERT_TRUE(want.ok()) << text << want.status();
       Fix(function, inputs);
-      mlir::PassManager manager(&context);
-      manager.addNestedPass<mlir::func::FuncOp>(createDecompose());
-      manager.addNestedPass<mlir::func::FuncOp>(mlir::createCanonicalizerPass());
-      manager.addNestedPass<mlir::func::FuncOp>(createFoldConstants());
       ASSERT_TRUE(mlir::succeeded(manager.run(*module))) << text;
       auto got = reference::EvaluateFunction(function, inputs);
       ASSERT_TRUE(got.ok()) << text << got.status();
