@@ -79,8 +79,11 @@ class Dump:
 
     def arguments(self, call):
         """Returns the inputs of a call as tensors; class numbers and indices in PyTorch's type."""
-        prefix = f"{call}/"
-        tensors = {n[len(prefix):]: torch.tensor(a) for n, a in self.inputs.items() if n.startswith(prefix)}
+        tensors = {}
+        for name, array in self.inputs.items():
+            owner, name = name.split("/", 1)
+            if owner in (str(call), "data"):
+                tensors[name] = torch.tensor(array)
         return {n: t.long() if t.dtype == torch.int32 else t for n, t in tensors.items()}
 
 

@@ -52,9 +52,15 @@ absl::Status Train(const zoo::Flags& flags) {
   const int64_t features = flags.Size(32, 1000), width = flags.Size(16, 64), classes = 4;
   sn::Graph graph("gcn", {.seed = flags.seed});
   auto gcn = nn::Make<Gcn>(width, classes, flags.Dropout(0.5));
+  // The graph is the same in every step, so it stays on the device.
+  auto data_of = [&](const std::string& name, sn::DType dtype, const sn::Shape& shape) {
+    return graph.Variable(name, dtype, shape, {.trainable = false});
+  };
+  sn::Variable all_x = data_of("x", sn::F32, {nodes, features}),
+               all_labels = data_of("labels", sn::I32, {nodes}), from = data_of("sources", sn::I32, {edges}),
+               to = data_of("targets", sn::I32, {edges});
   graph.Function("train", sn::Mode::kTrain, [&](sn::Builder& b) {
-    Tensor x = b.Input("x", sn::F32, {nodes, features}), labels = b.Input("labels", sn::I32, {nodes});
-    Tensor sources = b.Input("sources", sn::I32, {edges}), targets = b.Input("targets", sn::I32, {edges});
+    Tensor x = b.Read(all_x), labels = b.Read(all_labels), sources = b.Read(from), targets = b.Read(to);
     Tensor degrees = sn::ScatterAdd(b.Zeros(sn::F32, {nodes}), targets, b.Ones(sn::F32, {edges}), 0);
     Tensor weights = sn::Rsqrt(degrees[sources] * degrees[targets]);
     Tensor loss = sn::SoftmaxCrossEntropy(gcn(x, {sources, targets, weights}), labels, {.ignore_label = -1});
@@ -80,13 +86,14 @@ absl::Status Train(const zoo::Flags& flags) {
   const sn::HostTensor x = data.Normal({nodes, features});
   const sn::HostTensor labels =
       zoo::Fill<int32_t>({nodes}, [&](int64_t node) { return node % 10 < classes ? community(node) : -1; });
-  SINTER_ASSIGN_OR_RETURN(sn::HostTensor from, sn::HostTensor::FromVector<int32_t>({edges}, sources));
-  SINTER_ASSIGN_OR_RETURN(sn::HostTensor to, sn::HostTensor::FromVector<int32_t>({edges}, targets));
-  for (int64_t step = 0; step < flags.steps; ++step) {
-    const auto call =
-        trainer.Step("train", {{"x", x}, {"labels", labels}, {"sources", from}, {"targets", to}});
-    SINTER_RETURN_IF_ERROR(call.status());
-  }
+  SINTER_ASSIGN_OR_RETURN(const sn::HostTensor source_nodes,
+                          sn::HostTensor::FromVector<int32_t>({edges}, sources));
+  SINTER_ASSIGN_OR_RETURN(const sn::HostTensor target_nodes,
+                          sn::HostTensor::FromVector<int32_t>({edges}, targets));
+  SINTER_RETURN_IF_ERROR(
+      trainer.SetData({{"x", x}, {"labels", labels}, {"sources", source_nodes}, {"targets", target_nodes}}));
+  for (int64_t step = 0; step < flags.steps; ++step)
+    SINTER_RETURN_IF_ERROR(trainer.Step("train", {}).status());
   return trainer.Finish();
 }
 

@@ -1,5 +1,4 @@
-// Proximal policy optimisation (Schulman et al., arXiv 1707.06347) of an actor and a critic, which learn to
-// balance a pole on a cart.
+// Proximal policy optimisation (Schulman et al., arXiv 1707.06347): an actor and a critic balance a pole.
 #include <array>
 #include <cmath>
 
@@ -106,12 +105,12 @@ absl::Status Train(const zoo::Flags& flags) {
     if (step % 4 == 0) {  // Four updates of each rollout.
       SINTER_ASSIGN_OR_RETURN(r, Play(trainer.session(), worlds, time, data.bits()));
     }
-    const auto update = trainer.Step("update", {{"states", r.states},
-                                                {"actions", r.actions},
-                                                {"log_probabilities", r.log_probabilities},
-                                                {"advantages", r.advantages},
-                                                {"returns", r.returns}});
-    SINTER_RETURN_IF_ERROR(update.status());
+    const std::vector<sn::Argument> batch = {{"states", r.states},
+                                             {"actions", r.actions},
+                                             {"log_probabilities", r.log_probabilities},
+                                             {"advantages", r.advantages},
+                                             {"returns", r.returns}};
+    SINTER_RETURN_IF_ERROR(trainer.Step("update", batch).status());
   }
   return trainer.Finish();
 }

@@ -102,6 +102,15 @@ absl::Status Trainer::SaveVariables(const std::string& file) const {
   return SaveCheckpoint(session_, Path(file));
 }
 
+absl::Status Trainer::SetData(const std::vector<Argument>& data) {
+  SINTER_ASSIGN_OR_RETURN(std::vector<NamedTensor> tensors, CloneAll(data, ""));
+  for (NamedTensor& tensor : tensors) {
+    SINTER_RETURN_IF_ERROR(session_.WriteVariable(tensor.name, tensor.tensor));
+    if (!flags_.dump.empty()) inputs_.push_back({"data/" + tensor.name, std::move(tensor.tensor)});
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Outputs> Trainer::Step(std::string_view function, const std::vector<Argument>& arguments) {
   const std::string name(function);
   SINTER_ASSIGN_OR_RETURN(Outputs outputs, session_.Run(function, arguments));

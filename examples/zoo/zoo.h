@@ -21,7 +21,7 @@
 //
 // With --dump FOLDER the trainer writes what bench/peers/judge_zoo.py repeats in PyTorch:
 //   weights.safetensors    the variables before the first step
-//   inputs.safetensors     the inputs of each call: "3/x" is the input "x" of the fourth call
+//   inputs.safetensors     the inputs of each call: "3/x" is the input "x" of the fourth call, "data/x" one of all
 //   gradients.safetensors  the gradients in the first call of each function: "train/0.weight"
 //   final.safetensors      the variables after the last step
 //   model.plan             the plan, for `sinter profile`
@@ -96,6 +96,9 @@ class Trainer {
   // Compiles the graph. Errors: those of Compile, Session::Create and of writing the weights.
   static absl::StatusOr<Trainer> Create(const Flags& flags, const Graph& graph);
 
+  // Gives variables values that every step reads, such as a whole data set. Errors: those of
+  // Session::WriteVariable.
+  absl::Status SetData(const std::vector<Argument>& data);
   // Runs a function whose output "loss" has rank 0. Errors: those of Session::Run.
   absl::StatusOr<Outputs> Step(std::string_view function, const std::vector<Argument>& arguments);
   // Writes the dump, and measures if the flags say so.
@@ -121,7 +124,7 @@ class Trainer {
   std::string name_;
   Session session_;
   std::vector<Call> calls_;
-  std::vector<NamedTensor> inputs_;     // Inputs of all calls, if they are dumped.
+  std::vector<NamedTensor> inputs_;     // Inputs of all calls and data, if they are dumped.
   std::vector<NamedTensor> gradients_;  // Gradients of each function's first call, if dumped.
   // Inputs of each function's last call, if it is measured.
   std::map<std::string, std::vector<NamedTensor>> last_inputs_;
