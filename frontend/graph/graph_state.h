@@ -105,6 +105,7 @@ class GraphState {
   std::map<std::string, std::unique_ptr<FunctionBuilder>> functions;
   std::vector<std::string> function_order;
   FunctionBuilder* current = nullptr;  // The function being built, or null.
+  int64_t gradient_points = 0;         // Ops gradient_point that were made, also in dropped functions.
 
  private:
   struct Scope {

@@ -221,11 +221,10 @@ std::string WhyZeros(const FunctionBuilder& function, const GradientReach& reach
 // Returns a point that stands for `x` wherever the function reads it so far. Rewrites that run before
 // gradients are built fold and join ops: without the point, what reads `x` might then be computed from
 // something else.
-mlir::Value GradientPoint(mlir::Value x) {
+mlir::Value GradientPoint(Call& call, mlir::Value x) {
   // No rewrite replaces the arguments of a function: inputs and variables.
   if (!x.getDefiningOp()) return x;
-  int64_t id = 0;
-  x.getDefiningOp()->getParentOfType<mlir::func::FuncOp>().walk([&](ir::GradientPointOp) { ++id; });
+  const int64_t id = call.graph().gradient_points++;
   // Not the function's own builder, which would place the point in the open DeviceScope.
   mlir::OpBuilder builder(x.getContext());
   builder.setInsertionPointAfterValue(x);
@@ -245,7 +244,7 @@ llvm::SmallVector<mlir::Value> BuildGradients(Call& call, const GradientReach& r
   llvm::SmallVector<mlir::Type> types;
   for (mlir::Value x : xs) {
     if (!is_here && !reach.Reaches(x)) continue;
-    wanted.push_back(GradientPoint(x));
+    wanted.push_back(GradientPoint(call, x));
     types.push_back(x.getType());
     if (x == call.value(0)) loss = wanted.back();
   }

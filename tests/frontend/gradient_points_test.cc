@@ -108,5 +108,46 @@ TEST(GradientPointsTest, AnyNumberOfGradientsOfAValue) {
   EXPECT_THAT(results["ones"], ElementsAre(1, 1, 1, 1, 1, 1));
 }
 
+// The body of a loop is not yet part of the function while it is built.
+TEST(GradientPointsTest, ValuesOfABody) {
+  auto results = RunOn([](Builder& b, const Tensor& x) {
+    const Tensor twice = x * 2.0;
+    auto slopes = [&](None, const Tensor& row) {
+      const Tensor square = Square(row), same = Square(row);
+      const std::vector<Tensor> g = Gradients(Sum(square * row) + Sum(same * 5.0), {square, same});
+      return std::pair(None{}, Concat(g, 0));
+    };
+    b.Output("rows", Scan(None{}, x, slopes).second);
+    // A value from around the body.
+    auto outer = [&](const Tensor& sum, const Tensor& row) {
+      return std::pair(sum + Sum(row * twice), None{});
+    };
+    const Tensor sum = Scan(b.Zeros(F32, {}), x, outer).first;
+    b.Output("around", Gradients(sum, {twice})[0]);
+  });
+  EXPECT_THAT(results["rows"], ElementsAre(1, 2, 3, 5, 5, 5, 4, 5, 6, 5, 5, 5));
+  EXPECT_THAT(results["around"], ElementsAre(5, 7, 9, 5, 7, 9));
+}
+
+TEST(GradientPointsTest, TouchedRowsOfABody) {
+  Graph graph("rows");
+  nn::Embedding words(10, 2, {.weight = nn::Constant(1.0)});
+  graph.Function("f", Mode::kTrain, [&](Builder& b) {
+    const Tensor ids = b.Input("ids", I32, {2, 2});
+    auto step = [&](None, const Tensor& i) {
+      const Tensor loss = Sum(words(i) * 3.0);
+      optim::Sgd{.learning_rate = 1.0}.Minimize(loss,
+                                                {.groups = {{.of = Glob("*"), .touched_rows_only = true}}});
+      return std::pair(None{}, loss);
+    };
+    b.Output("losses", Scan(None{}, ids, step).second);
+  });
+  Session session = MustStart(graph);
+  const HostTensor ids = *HostTensor::FromVector<int32_t>({2, 2}, {1, 4, 4, 4});
+  EXPECT_THAT(Floats(session, "f", {{"ids", ids}}, "losses"), ElementsAre(12, -24));
+  EXPECT_THAT(VariableFloats(session, "weight"),
+              ElementsAre(1, 1, -2, -2, 1, 1, 1, 1, -8, -8, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1));
+}
+
 }  // namespace
 }  // namespace sinter
