@@ -190,7 +190,8 @@ class PropagatePlacementPass : public impl::PropagatePlacementBase<PropagatePlac
     for (FuncOp function : functions) {
       if (IsPlaced(function)) annotate(function, placement, rest);
     }
-    if (used_.size() == 1 && used_.contains(cpu)) strip(module);
+    // Elsewhere a value without a device belongs on `rest`, also when this pass runs again.
+    if (rest == cpu && used_.size() == 1 && used_.contains(cpu)) strip(module);
   }
 
  private:

@@ -120,6 +120,21 @@ TEST(PlacementTest, MixingIsAnErrorWithBothLinesAndTheFix) {
                     HasSubstr("CompileOptions::copies = Copies::kAutomatic"), at(line - 1), at(line - 3)));
 }
 
+// Where the program asks for the CPU throughout, nothing runs on the device of the options, nor do gradients.
+TEST(PlacementTest, AProgramWholeOnTheCpuStaysThere) {
+  Graph graph("g");
+  graph.Function("f", Mode::kTrain, [](Builder& b) {
+    const Tensor x = Exp(b.Input("x", F32, {4, 4}));
+    DeviceScope on(b, Device::Cpu());
+    const Tensor y = Sum(Tanh(x));
+    b.Output("y", y);
+    b.Output("dx", Gradients(y, {x})[0]);
+  });
+  const absl::StatusOr<Plan> plan = Compile(graph, {.device = Device::Gpu(0)});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT(plan->Devices(), ElementsAre(Device::Cpu()));
+}
+
 TEST(PlacementTest, AutomaticCopiesAreListed) {
   Graph graph("g");
   graph.Function("f", Mode::kTrain, [](Builder& b) {
