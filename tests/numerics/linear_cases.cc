@@ -206,6 +206,16 @@ const Conv kConvs[] = {
     {"depthwise", "1x3x5x5", "3x1x3x3", "1x3x3x3",
      "strides = array<i64: 2, 2>, padding = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, groups = 3 "
      ": i64"},
+    {"depthwise_twice", "2x3x6x5", "6x1x2x3", "2x6x3x3",
+     "strides = array<i64: 2, 1>, padding = array<i64: 1, 0, 1, 1>, dilations = array<i64: 1, 2>, groups = 3 "
+     ": i64",
+     "6"},
+    {"depthwise_padded", "1x2x2x2", "2x1x5x5", "1x2x6x6",
+     "strides = array<i64: 1, 1>, padding = array<i64: 4, 4, 4, 4>, dilations = array<i64: 1, 1>, groups = 2 "
+     ": i64"},
+    {"depthwise_line", "2x4x1x9", "4x1x1x5", "2x4x1x9",
+     "strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 4, 4>, dilations = array<i64: 1, 2>, groups = 4 "
+     ": i64"},
     {"one_by_one", "2x3x3x3", "5x3x1x1", "2x5x3x3",
      "strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 "
      ": i64"},
@@ -216,6 +226,17 @@ const Conv kConvs[] = {
     {"nhwc_strided", "1x7x7x2", "4x1x3x3", "1x4x4x4",
      "layout = 1 : i32, strides = array<i64: 2, 2>, padding = array<i64: 1, 1, 1, 1>, "
      "dilations = array<i64: 1, 1>, groups = 2 : i64"},
+    {"nhwc_depthwise", "1x5x6x20", "20x1x3x3", "1x5x6x20",
+     "layout = 1 : i32, strides = array<i64: 1, 1>, padding = array<i64: 1, 1, 1, 1>, "
+     "dilations = array<i64: 1, 1>, groups = 20 : i64",
+     "20"},
+    {"nhwc_depthwise_twice", "1x7x5x9", "18x1x5x3", "1x4x3x18",
+     "layout = 1 : i32, strides = array<i64: 2, 2>, padding = array<i64: 2, 2, 1, 1>, "
+     "dilations = array<i64: 1, 1>, groups = 9 : i64",
+     "18"},
+    {"nhwc_depthwise_dilated", "1x6x7x16", "16x1x3x2", "1x6x7x16",
+     "layout = 1 : i32, strides = array<i64: 1, 1>, padding = array<i64: 3, 3, 1, 1>, "
+     "dilations = array<i64: 3, 2>, groups = 16 : i64"},
     {"nchw16n", "2x3x5x6x16", "5x3x3x5", "2x5x3x5x16",
      "layout = 2 : i32, strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 1, 2>, "
      "dilations = array<i64: 1, 1>, groups = 1 : i64",

@@ -1,4 +1,4 @@
-// Convolutions by tiles (conv_tiles.h), or directly if HasConvTiles is false.
+// Convolutions by tiles (conv_tiles.h), depthwise ones (depthwise.h), and direct ones for all others.
 // A direct unit of work is one row of the result, or the window of one pair of output and input channels of a
 // weight gradient. Its sums are a row of the compute type in the thread's workspace.
 #include "sinter/kernels/cpu/images/conv.h"
@@ -7,6 +7,7 @@
 
 #include "sinter/kernels/cpu/element_types.h"
 #include "sinter/kernels/cpu/images/conv_tiles.h"
+#include "sinter/kernels/cpu/images/depthwise.h"
 #include "sinter/kernels/cpu/images/image.h"
 #include "sinter/kernels/cpu/math/activation.h"
 
@@ -124,6 +125,7 @@ struct Direct {
 }  // namespace
 
 size_t ConvWorkspaceBytes(const Conv& conv, ConvPass pass, int threads) {
+  if (HasDepthwise(conv)) return DepthwiseWorkspaceBytes(conv, pass, threads);
   if (!HasConvTiles(conv)) return static_cast<size_t>(RowBytes(conv)) * static_cast<size_t>(threads);
   return pass == ConvPass::kWeightGrad ? WeightGradWorkspaceBytes(conv, threads)
                                        : GatherWorkspaceBytes(conv, pass == ConvPass::kForward, threads);
@@ -131,6 +133,8 @@ size_t ConvWorkspaceBytes(const Conv& conv, ConvPass pass, int threads) {
 
 void RunConvForward(const Conv& conv, const void* x, const void* weights, const void* bias, void* y,
                     void* workspace, const Parallel& parallel) {
+  if (HasDepthwise(conv))
+    return RunDepthwiseForward(conv, x, weights, bias, y, workspace, parallel, BestDepthwiseKernels());
   if (HasConvTiles(conv))
     return RunTiledForward(conv, x, weights, bias, y, workspace, parallel, BestMatmulKernels());
   WithFloatElement(conv.dtype, [&](auto element) {
@@ -149,6 +153,8 @@ void RunConvForward(const Conv& conv, const void* x, const void* weights, const 
 
 void RunConvInputGrad(const Conv& conv, const void* g, const void* weights, void* dx, void* workspace,
                       const Parallel& parallel) {
+  if (HasDepthwise(conv))
+    return RunDepthwiseInputGrad(conv, g, weights, dx, workspace, parallel, BestDepthwiseKernels());
   if (HasConvTiles(conv))
     return RunTiledInputGrad(conv, g, weights, dx, workspace, parallel, BestMatmulKernels());
   WithFloatElement(conv.dtype, [&](auto element) {
@@ -167,6 +173,8 @@ void RunConvInputGrad(const Conv& conv, const void* g, const void* weights, void
 
 void RunConvWeightGrad(const Conv& conv, const void* x, const void* g, void* dw, void* workspace,
                        const Parallel& parallel) {
+  if (HasDepthwise(conv))
+    return RunDepthwiseWeightGrad(conv, x, g, dw, workspace, parallel, BestDepthwiseKernels());
   if (HasConvTiles(conv)) return RunTiledWeightGrad(conv, x, g, dw, workspace, parallel, BestMatmulKernels());
   WithFloatElement(conv.dtype, [&](auto element) {
     using E = decltype(element);
