@@ -33,6 +33,7 @@ set(SINTER_PUBLIC_HEADERS
   frontend/ops/pointwise.h
   frontend/ops/sampling.h
   frontend/ops/scatter.h
+  frontend/ops/numbers.h
   frontend/ops/special.h
   frontend/quantization/quantization.h
   frontend/random/random.h

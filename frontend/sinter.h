@@ -66,6 +66,7 @@
 #include "sinter/frontend/ops/ops.h"
 #include "sinter/frontend/ops/sampling.h"
 #include "sinter/frontend/ops/scatter.h"
+#include "sinter/frontend/ops/numbers.h"
 #include "sinter/frontend/ops/special.h"
 #include "sinter/frontend/optim/adaptive_rules.h"
 #include "sinter/frontend/optim/averages.h"

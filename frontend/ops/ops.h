@@ -41,6 +41,15 @@ Tensor operator&&(Operand x, Operand y);
 Tensor operator||(Operand x, Operand y);
 Tensor LogicalXor(Operand x, Operand y);
 Tensor operator!(Operand x);
+// Bits of integers, and truth values of i1.
+Tensor operator&(Operand x, Operand y);
+Tensor operator|(Operand x, Operand y);
+Tensor operator^(Operand x, Operand y);
+Tensor operator~(Operand x);
+// Integers x shifted by y places; to the right with copies of the sign. No bit of x is left if y is negative
+// or at least the number of bits: 0, or -1 to the right of a negative number.
+Tensor ShiftLeft(Operand x, Operand y);
+Tensor ShiftRight(Operand x, Operand y);
 // on_true where the condition (i1) is true, else on_false.
 Tensor Select(Operand condition, Operand on_true, Operand on_false);
 

@@ -20,6 +20,8 @@ std::string_view Describe(Takes takes) {
       return "floats (f64, f32, bf16, f16)";
     case Takes::kNumbers:
       return "numbers, not i1 and not 8-bit floats";
+    case Takes::kIntegers:
+      return "integers";
     case Takes::kBools:
       return "i1";
     case Takes::kComputed:
@@ -36,6 +38,8 @@ bool Accepts(Takes takes, DType dtype) {
       return IsFloat(dtype);
     case Takes::kNumbers:
       return IsNumber(dtype);
+    case Takes::kIntegers:
+      return IsInteger(dtype);
     case Takes::kBools:
       return dtype == DType::kI1;
     case Takes::kComputed:
@@ -47,8 +51,10 @@ bool Accepts(Takes takes, DType dtype) {
 }
 
 std::string WrongType(Takes takes) {
-  return absl::StrCat("takes ", View(Describe(takes)),
-                      takes == Takes::kBools ? "; compare first, as in x > 0" : "; Cast(x, F32) first");
+  const char* cure = takes == Takes::kBools      ? "; compare first, as in x > 0"
+                     : takes == Takes::kIntegers ? "; Cast(x, I32) first"
+                                                 : "; Cast(x, F32) first";
+  return absl::StrCat("takes ", View(Describe(takes)), cure);
 }
 
 // Builds an op of one operand, of the operand's type.
@@ -114,6 +120,14 @@ Tensor Logical(std::string_view name, std::string_view function, const Operand& 
   });
 }
 
+// Bits of i1 are truth values.
+Tensor Bitwise(std::string_view of_integers, std::string_view of_bools, const Operand& x, const Operand& y) {
+  const Operand& tensor = x.is_tensor() ? x : y;
+  const bool is_bool = tensor.is_tensor() && tensor.tensor().ok() && tensor.tensor().dtype() == DType::kI1;
+  return is_bool ? pointwise::Binary(of_bools, x, y, Takes::kBools)
+                 : pointwise::Binary(of_integers, x, y, Takes::kIntegers);
+}
+
 Tensor Compare(std::string_view name, ir::Comparison predicate, const Operand& x, const Operand& y) {
   return OfTwo(name, Takes::kComputed, x, y,
                [&](ir::GraphBuilder& b, ir::Expr p, ir::Expr q) { return b.compare(predicate, p, q); });
@@ -162,6 +176,16 @@ Tensor operator>(Operand x, Operand y) { return Compare("Greater", ir::Compariso
 Tensor operator>=(Operand x, Operand y) { return Compare("GreaterEqual", ir::Comparison::ge, x, y); }
 Tensor operator&&(Operand x, Operand y) { return Logical("And", "LogicalAnd", x, y); }
 Tensor operator||(Operand x, Operand y) { return Logical("Or", "LogicalOr", x, y); }
+Tensor operator&(Operand x, Operand y) { return Bitwise("BitwiseAnd", "LogicalAnd", x, y); }
+Tensor operator|(Operand x, Operand y) { return Bitwise("BitwiseOr", "LogicalOr", x, y); }
+Tensor operator^(Operand x, Operand y) { return Bitwise("BitwiseXor", "LogicalXor", x, y); }
+Tensor operator~(Operand x) {
+  const Tensor& tensor = x.tensor();
+  if (tensor.ok() && tensor.dtype() == DType::kI1) return !x;
+  return Unary("BitwiseNot", tensor, x.where(), Takes::kIntegers);
+}
+Tensor ShiftLeft(Operand x, Operand y) { return Binary("ShiftLeft", x, y, Takes::kIntegers); }
+Tensor ShiftRight(Operand x, Operand y) { return Binary("ShiftRight", x, y, Takes::kIntegers); }
 Tensor LogicalXor(Operand x, Operand y) { return Logical("Xor", "LogicalXor", x, y); }
 Tensor operator!(Operand x) {
   return OfOne("Not", Takes::kBools, x.tensor(), x.where(),

@@ -19,7 +19,7 @@ namespace pointwise {
 
 // The element types that a function takes: kNumbers are floats and integers.
 // kComputed: all but 8-bit floats.
-enum class Takes : uint8_t { kFloats, kNumbers, kBools, kComputed, kAnything };
+enum class Takes : uint8_t { kFloats, kNumbers, kIntegers, kBools, kComputed, kAnything };
 
 // Builds the op that is named after `function`. The result has the operands' type; the shapes of two operands
 // broadcast. Error: another element type.

@@ -1,5 +1,6 @@
 #include "sinter/frontend/ops/special.h"
 
+#include <cmath>
 #include <initializer_list>
 #include <numbers>
 
@@ -105,10 +106,26 @@ Tensor ErfInvInF64(const Tensor& x) {
                 x / Sqrt(Select(is_inside, 1.0, 1.0 - size)));
 }
 
+Tensor ErfcInF64(const Tensor& x) {
+  // Below 0.5 erf is small enough; above 27 the result is 0 in f64.
+  const Tensor z = Clamp(x, 0.5, 40.0), square = z * z;
+  constexpr double kStep = 0.5;
+  Tensor sum = 0.5 / z;
+  for (int n = 1; n <= 13; ++n) {
+    const double at = n * n * kStep * kStep;
+    sum = sum + std::exp(-at) * z / (square + at);
+  }
+  // The residue, which is lost in rounding behind z = pi / kStep.
+  const Tensor residue = 2.0 / Expm1(Minimum(z, 6.0) * (2 * pi / kStep));
+  const Tensor far = Exp(-square) * sum * (2 * kStep / pi) - Select(z < 6.0, residue, 0.0 * z);
+  return Select(x < 0.5, 1.0 - Erf(x), far);
+}
+
 }  // namespace
 
 Tensor LogGamma(const Tensor& x, Where where) { return InF64("LogGamma", x, where, LogGammaInF64); }
 Tensor Digamma(const Tensor& x, Where where) { return InF64("Digamma", x, where, DigammaInF64); }
+Tensor Erfc(const Tensor& x, Where where) { return InF64("Erfc", x, where, ErfcInF64); }
 Tensor ErfInv(const Tensor& x, Where where) { return InF64("ErfInv", x, where, ErfInvInF64); }
 
 Tensor LogBeta(const Tensor& x, const Tensor& y, Where where) {

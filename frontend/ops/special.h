@@ -19,6 +19,9 @@ Tensor LogGamma(const Tensor& x, Where where = Where::current());
 Tensor Digamma(const Tensor& x, Where where = Where::current());
 // log of the beta function: LogGamma(x) + LogGamma(y) - LogGamma(x + y). x and y are of one type.
 Tensor LogBeta(const Tensor& x, const Tensor& y, Where where = Where::current());
+// 1 - Erf(x) without loss of digits where it is small: the trapezoidal rule with poles of Matta and Reichel,
+// "Uniform computation of the error function and other related functions" (1971).
+Tensor Erfc(const Tensor& x, Where where = Where::current());
 // The number whose Erf is x, by the rational functions of Wichura, "Algorithm AS 241" (1988). Infinite at -1
 // and 1, NaN beyond.
 Tensor ErfInv(const Tensor& x, Where where = Where::current());

@@ -34,6 +34,27 @@ def LogicalNotOp : Sinter_PointwiseOp<"logical_not", "not x", [{ s.logicalNot(x)
   let assemblyFormat = "$x attr-dict `:` type($result)";
 }
 
+class Sinter_BitwiseOp<string mnemonic, string text, code scalar, list<Trait> traits = []>
+    : Sinter_PointwiseOp<mnemonic, text, scalar, [{ none, none }], traits # [SameOperandsAndResultType]> {
+  let arguments = (ins Sinter_IntTensor:$x, Sinter_IntTensor:$y);
+  let results = (outs Sinter_IntTensor:$result);
+  let assemblyFormat = "$x `,` $y attr-dict `:` type($result)";
+}
+def BitwiseAndOp : Sinter_BitwiseOp<"bitwise_and", "The bits that x and y have", [{ s.bitAnd(x, y) }], [Commutative]>;
+def BitwiseOrOp : Sinter_BitwiseOp<"bitwise_or", "The bits that x or y has", [{ s.bitOr(x, y) }], [Commutative]>;
+def BitwiseXorOp : Sinter_BitwiseOp<"bitwise_xor", "The bits that only one of x and y has", [{ s.bitXor(x, y) }], [Commutative]>;
+def ShiftLeftOp : Sinter_BitwiseOp<"shift_left",
+    "The bits of x, y places higher; 0 if y is negative or at least the number of bits", [{ s.shiftLeft(x, y) }]>;
+def ShiftRightOp : Sinter_BitwiseOp<"shift_right",
+    "The bits of x, y places lower, behind copies of the sign (0 for unsigned integers), which alone are left if y is negative or at "
+    "least the number of bits", [{ s.shiftRight(x, y) }]>;
+def BitwiseNotOp : Sinter_PointwiseOp<"bitwise_not", "The bits that x does not have", [{ s.bitNot(x) }], [{ none }],
+    [SameOperandsAndResultType]> {
+  let arguments = (ins Sinter_IntTensor:$x);
+  let results = (outs Sinter_IntTensor:$result);
+  let assemblyFormat = "$x attr-dict `:` type($result)";
+}
+
 class Sinter_FloatTestOp<string mnemonic, string text, code scalar>
     : Sinter_PointwiseOp<mnemonic, text, scalar, [{ none }]> {
   let arguments = (ins Sinter_FloatTensor:$x);

@@ -246,6 +246,27 @@ Scalar ScalarBuilder::logicalOr(Scalar x, Scalar y) { return Binary<arith::OrIOp
 Scalar ScalarBuilder::logicalXor(Scalar x, Scalar y) { return Binary<arith::XOrIOp>(x, y); }
 Scalar ScalarBuilder::logicalNot(Scalar x) { return Binary<arith::XOrIOp>(x, constant(x, 1)); }
 
+Scalar ScalarBuilder::bitAnd(Scalar x, Scalar y) { return Binary<arith::AndIOp>(x, y); }
+Scalar ScalarBuilder::bitOr(Scalar x, Scalar y) { return Binary<arith::OrIOp>(x, y); }
+Scalar ScalarBuilder::bitXor(Scalar x, Scalar y) { return Binary<arith::XOrIOp>(x, y); }
+Scalar ScalarBuilder::bitNot(Scalar x) {
+  const llvm::APInt ones = llvm::APInt::getAllOnes(x.type().getIntOrFloatBitWidth());
+  return Binary<arith::XOrIOp>(
+      x, wrap(builder_.create<arith::ConstantOp>(loc_, builder_.getIntegerAttr(x.type(), ones))));
+}
+// Targets shift by less than the width alone.
+Scalar ScalarBuilder::shiftLeft(Scalar x, Scalar y) {
+  const Scalar width = constant(y, x.type().getIntOrFloatBitWidth());
+  const Scalar fits = logicalAnd(ge(y, zero(y)), lt(y, width));
+  return select(fits, Binary<arith::ShLIOp>(x, select(fits, y, zero(y))), zero(x));
+}
+Scalar ScalarBuilder::shiftRight(Scalar x, Scalar y) {
+  const Scalar width = constant(y, x.type().getIntOrFloatBitWidth());
+  const Scalar fits = logicalAnd(ge(y, zero(y)), lt(y, width));
+  if (!x.is_unsigned) return Binary<arith::ShRSIOp>(x, select(fits, y, width - 1.0));
+  return select(fits, Binary<arith::ShRUIOp>(x, select(fits, y, zero(y))), zero(x));
+}
+
 Scalar ScalarBuilder::isNan(Scalar x) { return CompareFloats(arith::CmpFPredicate::UNO, x, x); }
 Scalar ScalarBuilder::isFinite(Scalar x) {
   return CompareFloats(arith::CmpFPredicate::OLT, abs(x),

@@ -96,6 +96,13 @@ class ScalarBuilder {
   Scalar logicalOr(Scalar x, Scalar y);
   Scalar logicalXor(Scalar x, Scalar y);
   Scalar logicalNot(Scalar x);
+  // Of integers. Shifts by a negative number or by the width leave no bit of x but its sign, to the right.
+  Scalar bitAnd(Scalar x, Scalar y);
+  Scalar bitOr(Scalar x, Scalar y);
+  Scalar bitXor(Scalar x, Scalar y);
+  Scalar bitNot(Scalar x);
+  Scalar shiftLeft(Scalar x, Scalar y);
+  Scalar shiftRight(Scalar x, Scalar y);
   Scalar isNan(Scalar x);
   Scalar isFinite(Scalar x);
   // Converts to the compute type of storage type `element`, with the rounding or saturation of a store.

@@ -135,6 +135,37 @@ std::vector<Value> LeakyRelu(const Call& call) {
   return {r};
 }
 
+int64_t AndInts(int64_t x, int64_t y) { return x & y; }
+int64_t OrInts(int64_t x, int64_t y) { return x | y; }
+int64_t XorInts(int64_t x, int64_t y) { return x ^ y; }
+int64_t NotInts(int64_t x) { return ~x; }
+double NoReal(double) { return kNan; }
+double NoReal2(double, double) { return kNan; }
+
+std::vector<Value> ShiftLeft(const Call& call) {
+  Value r = call.Result();
+  const auto bits = static_cast<uint64_t>(8 * SizeOf(r.dtype));
+  for (size_t i = 0; i < r.ints.size(); ++i) {
+    const uint64_t by = Unsigned(call.in[1].ints[i]);
+    r.ints[i] = by < bits ? Signed(Unsigned(call.in[0].ints[i]) << by) : 0;
+  }
+  return {r};
+}
+std::vector<Value> ShiftRight(const Call& call) {
+  Value r = call.Result();
+  const auto bits = static_cast<uint64_t>(8 * SizeOf(r.dtype));
+  for (size_t i = 0; i < r.ints.size(); ++i) {
+    const int64_t x = call.in[0].ints[i];
+    const uint64_t by = Unsigned(call.in[1].ints[i]);
+    if (r.dtype == DType::kU64) {
+      r.ints[i] = by < bits ? Signed(Unsigned(x) >> by) : 0;
+    } else {
+      r.ints[i] = x >> std::min<uint64_t>(by, 63);  // Narrower integers have copies of their sign above.
+    }
+  }
+  return {r};
+}
+
 std::vector<Value> Elu(const Call& call) {
   Value r = call.in[0];
   for (double& x : r.reals) x = x > 0 ? x : call.Real("alpha") * (std::exp(x) - 1);
@@ -153,6 +184,12 @@ void AddPointwiseOps(OpTable& table) {
   table["sinter.atan2"] = Binary<Atan2>;
   table["sinter.maximum"] = Binary<Maximum, MaximumInts, MaximumLarge>;
   table["sinter.minimum"] = Binary<Minimum, MinimumInts, MinimumLarge>;
+  table["sinter.bitwise_and"] = Binary<NoReal2, AndInts>;
+  table["sinter.bitwise_or"] = Binary<NoReal2, OrInts>;
+  table["sinter.bitwise_xor"] = Binary<NoReal2, XorInts>;
+  table["sinter.bitwise_not"] = Unary<NoReal, NotInts>;
+  table["sinter.shift_left"] = ShiftLeft;
+  table["sinter.shift_right"] = ShiftRight;
   table["sinter.neg"] = Unary<Neg, NegInts>;
   table["sinter.abs"] = Unary<Abs, AbsInts, SameInt>;
   table["sinter.sign"] = Unary<Sign, SignInts, SignLarge>;

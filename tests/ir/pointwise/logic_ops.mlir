@@ -34,5 +34,17 @@ func.func @logic(%x: tensor<3xf32>, %y: tensor<3xf32>) -> tensor<3xi32> {
   %13 = sinter.clamp %12 {low = -1.0 : f64, high = 1.0 : f64} : tensor<3xf32>
   // CHECK: sinter.cast %{{.*}} : tensor<3xf32> -> tensor<3xi32>
   %14 = sinter.cast %13 : tensor<3xf32> -> tensor<3xi32>
-  return %14 : tensor<3xi32>
+  // CHECK: sinter.bitwise_and %{{.*}}, %{{.*}} : tensor<3xi32>
+  %16 = sinter.bitwise_and %14, %14 : tensor<3xi32>
+  // CHECK: sinter.bitwise_or
+  %17 = sinter.bitwise_or %16, %14 : tensor<3xi32>
+  // CHECK: sinter.bitwise_xor
+  %18 = sinter.bitwise_xor %17, %14 : tensor<3xi32>
+  // CHECK: sinter.bitwise_not %{{.*}} : tensor<3xi32>
+  %19 = sinter.bitwise_not %18 : tensor<3xi32>
+  // CHECK: sinter.shift_left
+  %20 = sinter.shift_left %19, %14 : tensor<3xi32>
+  // CHECK: sinter.shift_right
+  %21 = sinter.shift_right %20, %14 : tensor<3xi32>
+  return %21 : tensor<3xi32>
 }
