@@ -1,7 +1,7 @@
 # Finds the CUDA toolkit and sets SINTER_WITH_CUDA. Looks at nvcc, CUDA_PATH, CUDAToolkit_ROOT and
 # /usr/local/cuda, then in SINTER_CUDA_WHEELS, where `scripts/bootstrap.sh --cuda` installs NVIDIA's packages
-# from PyPI. Sinter links only the CUDA runtime, as an archive. The build also needs the headers of cuBLASLt,
-# cuDNN, cuFFT and NCCL; these libraries are opened at their first use (runtime/host/library_loader.h).
+# from PyPI. Sinter links only the CUDA runtime, as an archive. The build also needs the headers of cuBLAS,
+# cuBLASLt, cuDNN, cuFFT, cuSOLVER and NCCL; these libraries are opened at their first use (runtime/host/library_loader.h).
 if(DEFINED ENV{XDG_DATA_HOME})
   set(_data "$ENV{XDG_DATA_HOME}")
 else()
@@ -40,9 +40,10 @@ endif()
 find_path(SINTER_CUBLASLT_INCLUDE_DIR cublasLt.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
 find_path(SINTER_CUDNN_INCLUDE_DIR cudnn_graph.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
 find_path(SINTER_CUFFT_INCLUDE_DIR cufft.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+find_path(SINTER_CUSOLVER_INCLUDE_DIR cusolverDn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
 find_path(SINTER_NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
 foreach(_header SINTER_CUBLASLT_INCLUDE_DIR:cublasLt.h SINTER_CUDNN_INCLUDE_DIR:cudnn_graph.h SINTER_CUFFT_INCLUDE_DIR:cufft.h
-    SINTER_NCCL_INCLUDE_DIR:nccl.h)
+    SINTER_CUSOLVER_INCLUDE_DIR:cusolverDn.h SINTER_NCCL_INCLUDE_DIR:nccl.h)
   string(REPLACE ":" ";" _header ${_header})
   list(GET _header 0 _variable)
   list(GET _header 1 _name)

@@ -8,7 +8,7 @@
 # distribution and changes no system settings.
 #
 # --cuda looks for a CUDA toolkit 13 with cuDNN and NCCL. If there is none, it installs NVIDIA's packages from
-# PyPI (1.3 GB to download, 1.8 GB on disk) in ~/.local/share/sinter/cuda or $XDG_DATA_HOME/sinter/cuda, where
+# PyPI (1.7 GB to download, 2.3 GB on disk) in ~/.local/share/sinter/cuda or $XDG_DATA_HOME/sinter/cuda, where
 # CMake finds them. It does not install the driver, which comes from the distribution or from NVIDIA and must
 # be 580 or newer.
 set -euo pipefail
@@ -74,6 +74,8 @@ fi
 cuda_packages=(
   "nvidia-cuda-runtime==13.0.*" "nvidia-cuda-crt==13.0.*" "nvidia-cuda-cccl==13.0.*" "nvidia-cuda-nvrtc==13.0.*"
   "nvidia-cublas==13.0.*" "nvidia-cufft==12.0.*" "nvidia-cudnn-cu13==9.19.*" "nvidia-nccl-cu13==2.28.*"
+  # cuSOLVER needs the other two.
+  "nvidia-cusolver==12.0.*" "nvidia-cusparse==12.6.*" "nvidia-nvjitlink==13.0.*"
 )
 
 has_cuda_toolkit() {
@@ -81,7 +83,7 @@ has_cuda_toolkit() {
   for toolkit in "${CUDA_PATH:-}" "${CUDAToolkit_ROOT:-}" /usr/local/cuda; do
     [[ -n "$toolkit" && -e "$toolkit/include/cuda_runtime_api.h" && -e "$toolkit/include/cublasLt.h" ]] || continue
     [[ -e "$toolkit/include/cudnn_graph.h" || -e /usr/include/cudnn_graph.h ]] || continue
-    [[ -e "$toolkit/include/cufft.h" ]] || continue
+    [[ -e "$toolkit/include/cufft.h" && -e "$toolkit/include/cusolverDn.h" ]] || continue
     [[ -e "$toolkit/include/nccl.h" || -e /usr/include/nccl.h ]] || continue
     grep -q "define CUDART_VERSION *13" "$toolkit/include/cuda_runtime_api.h" && echo "$toolkit" && return 0
   done

@@ -9,6 +9,7 @@
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/tensor_types.h"
 #include "sinter/runtime/host/status.h"
+#include "sinter/runtime/plan/gpu_limits.h"
 
 namespace sinter::codegen {
 
@@ -33,20 +34,21 @@ struct Matrices {
   }
 };
 
-// No kernel of a GPU factors matrices.
-absl::Status CheckDevice(mlir::Operation* op) {
+absl::Status CheckDevice(mlir::Operation* op, const char* kernel, llvm::ArrayRef<int64_t> parameters) {
   const ir::TargetModel& target = TargetOf(op);
   if (target.kernels != ir::KernelForm::kCuda) return absl::OkStatus();
+  const std::string problem = GpuLibraryProblem(kernel, {parameters.data(), parameters.size()});
+  if (problem.empty()) return absl::OkStatus();
   return absl::UnimplementedError(
-      absl::StrCat(UserLine(op->getLoc()), ": no library or kernel computes ",
-                   op->getName().getStringRef().str(), " on ", std::string(target.name),
-                   "; place it on a CPU: DeviceScope(b, Device::Cpu()) around the call, "
-                   "and Copy for its operands and results"));
+      absl::StrCat(UserLine(op->getLoc()), ": no library computes this ", op->getName().getStringRef().str(),
+                   " on ", std::string(target.name), ", because ", problem,
+                   "; place it on a CPU: DeviceScope(b, Device::Cpu()) around the call, and Copy for its "
+                   "operands and results"));
 }
 
 absl::StatusOr<LibraryStep> MatrixCall(const char* kernel, mlir::Operation* op, FlatBufferBuilder& builder,
                                        llvm::ArrayRef<int64_t> parameters, double flops) {
-  SINTER_RETURN_IF_ERROR(CheckDevice(op));
+  SINTER_RETURN_IF_ERROR(CheckDevice(op, kernel, parameters));
   auto name = builder.CreateString(kernel);
   auto numbers = builder.CreateVector(parameters.data(), parameters.size());
   return LibraryStep{fb::StepBody::CatalogStep, fb::CreateCatalogStep(builder, name, numbers).Union(), flops};

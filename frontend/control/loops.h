@@ -210,8 +210,8 @@ void Repeat(int64_t count, Body body, Where where = Where::current()) {
 }
 
 // Runs `body`, which takes a C and returns the next, as long as `condition`, which takes a C and returns an
-// i1[], is true: before the first trip too. Returns the last C. On a GPU no host takes part. Errors: a
-// condition of another type, carries that change their type, `at_most` below 0.
+// i1[], is true: before the first trip too. Returns the last C. On a GPU no host takes part, unless the body
+// factors matrices. Errors: a condition of another type, carries that change type, `at_most` below 0.
 template <typename C, typename Condition, typename Body>
 C While(const C& first, Condition condition, Body body, WhileOptions options = {},
         Where where = Where::current()) {

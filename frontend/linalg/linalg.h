@@ -9,8 +9,8 @@
 // lower triangle, and their gradients are symmetric. Where a factor does not exist or an iteration does not
 // converge, all elements of the results of that matrix are NaN, on every device.
 //
-// These ops run on CPUs. A function on a GPU places them on a CPU: a DeviceScope around the call, and Copy
-// for its operands and results.
+// Eigen computes them on CPUs, and cuSOLVER and cuBLAS on GPUs. Signs of eigenvectors and singular vectors
+// may differ between devices.
 #ifndef SINTER_FRONTEND_LINALG_LINALG_H_
 #define SINTER_FRONTEND_LINALG_LINALG_H_
 

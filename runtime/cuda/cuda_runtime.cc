@@ -14,10 +14,12 @@
 #include "sinter/runtime/cuda/context/staging_ring.h"
 #include "sinter/runtime/cuda/cuda_backend.h"
 #include "sinter/runtime/cuda/cudnn/cudnn_session.h"
+#include "sinter/runtime/cuda/driver/cublas_library.h"
 #include "sinter/runtime/cuda/driver/cublaslt_library.h"
 #include "sinter/runtime/cuda/driver/cuda_memory.h"
 #include "sinter/runtime/cuda/driver/cudnn_library.h"
 #include "sinter/runtime/cuda/driver/cufft_library.h"
+#include "sinter/runtime/cuda/driver/cusolver_library.h"
 #include "sinter/runtime/cuda/driver/lost_gpus.h"
 #include "sinter/runtime/cuda/driver/peer_access.h"
 #include "sinter/runtime/cuda/nccl/nccl_communicators.h"
@@ -35,11 +37,13 @@ constexpr int64_t kCopyGrain = int64_t{128} << 10;
 class OpenedMeanwhile {
  public:
   explicit OpenedMeanwhile(const CudaLibraries& needed) {
-    if (!needed.cublaslt && !needed.cudnn && !needed.cufft) return;
+    if (!needed.cublaslt && !needed.cudnn && !needed.cufft && !needed.cublas && !needed.cusolver) return;
     thread_ = std::thread([needed] {
       if (needed.cublaslt) LoadCublasLt().IgnoreError();
       if (needed.cudnn) LoadCudnn().IgnoreError();
       if (needed.cufft) LoadCufft().IgnoreError();
+      if (needed.cublas) LoadCublas().IgnoreError();
+      if (needed.cusolver) LoadCusolver().IgnoreError();
     });
   }
   ~OpenedMeanwhile() {

@@ -48,6 +48,13 @@ class LoopStep : public Step {
 
   size_t LibraryWorkspaceBytes() const override { return library_workspace_; }
 
+  CaptureLimit capture_limit() const override {
+    CaptureLimit limit = CaptureLimit::kAnywhere;
+    for (const Inner& inner : steps_) limit = std::max(limit, inner.step->capture_limit());
+    const bool is_condition = guard_ >= 0;
+    return is_condition && limit != CaptureLimit::kAnywhere ? CaptureLimit::kNowhere : limit;
+  }
+
   absl::Status Run(const StepArgs& args) override {
     std::byte* const arena = static_cast<std::byte*>(args.workspace);
     for (const Place& place : in_arena_) slots_[place.slot] = arena + place.offset;

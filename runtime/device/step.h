@@ -64,9 +64,15 @@ struct StepContext {
   const fb::Plan* plan = nullptr;
 };
 
+// Places where a device may capture a step (DeviceRuntime::Capture). Libraries wait for the GPU in some
+// routines, and allocate in others: a capture cannot contain the former, and no body of a condition
+// (DeviceRuntime::RunWhile) the latter. A launch leaves such steps out of its captures.
+enum class CaptureLimit { kAnywhere, kNotInConditions, kNowhere };
+
 class Step {
  public:
   virtual ~Step() = default;
+  virtual CaptureLimit capture_limit() const { return CaptureLimit::kAnywhere; }
   // Returns the memory that the step needs besides the plan's workspace. Known once the step is made.
   virtual size_t LibraryWorkspaceBytes() const { return 0; }
   virtual size_t ExchangeWorkspaceBytes() const { return 0; }

@@ -1,6 +1,7 @@
 #include "sinter/runtime/execute/function_launches.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -34,6 +35,10 @@ absl::Status WaitForCollectives(FunctionSteps& steps, std::span<const Collective
   return absl::OkStatus();
 }
 
+bool CanBeCaptured(const LoadedStep& step) {
+  return step.step == nullptr || step.step->capture_limit() != CaptureLimit::kNowhere;
+}
+
 bool IsCollective(const LoadedStep& step) { return step.table->body_as_CollectiveStep() != nullptr; }
 
 }  // namespace
@@ -43,18 +48,26 @@ bool IsCollective(const LoadedStep& step) { return step.table->body_as_Collectiv
 absl::Status FunctionLaunches::Load() {
   LaunchOrder order =
       MakeLaunchOrder(steps_.plan(), steps_.table(), HostDevices(steps_.memory()), &steps_.memory().local);
+  const auto can_be_captured = [this](uint32_t step) { return CanBeCaptured(steps_[step]); };
+  std::vector<Launch> launches;
   for (Launch& launch : order.launches) {
+    std::ranges::move(PartsOf(std::move(launch), can_be_captured), std::back_inserter(launches));
+  }
+  for (Launch& launch : launches) {
     const bool is_host = steps_.memory().devices[launch.device].is_host;
     is_all_host_ = is_all_host_ && is_host;
     LoadedLaunch loaded;
     if (!is_host && !launch.is_between) {
-      loaded.may_capture_with_timers = !launch.steps.empty();
+      // The parts of a launch are alike (PartsOf).
+      const bool is_capturable = !launch.steps.empty() && can_be_captured(launch.steps.front());
+      loaded.may_capture_with_timers = is_capturable;
       loaded.waits = FindCollectiveWaits(steps_.plan(), steps_.table(), launch.steps);
       const bool has_exchanges = !loaded.waits.empty();
       const bool has_loops = std::ranges::any_of(
           launch.steps, [&](uint32_t step) { return steps_[step].table->body_as_LoopStep() != nullptr; });
       // Either all members of a collective capture it, or none.
-      loaded.may_capture = launch.steps.size() >= kLeastCaptured || has_exchanges || has_loops;
+      loaded.may_capture =
+          is_capturable && (launch.steps.size() >= kLeastCaptured || has_exchanges || has_loops);
       if (loaded.may_capture && RunSideBySide(launch.steps.size(), has_exchanges)) {
         loaded.order = OrderOf(launch);
       }

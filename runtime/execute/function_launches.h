@@ -6,7 +6,8 @@
 //
 // Capture: on devices that capture (DeviceRuntime::Capture), launches of several steps or with collectives
 // are captured in the second run, because libraries initialise themselves in the first. Later runs replay the
-// capture. Runs with timers use further captures, with events between the steps.
+// capture. Runs with timers use further captures, with events between the steps. Steps that cannot be
+// captured (Step::capture_limit) run between captures.
 //
 // If several non-CPU devices exchange data, each has a thread that launches its work
 // (runtime/execute/launch_threads.h).

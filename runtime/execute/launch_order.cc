@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include "sinter/runtime/plan/buffer_range.h"
 #include "sinter/runtime/plan/collective.h"
@@ -238,6 +239,22 @@ std::vector<CollectiveGroup> LocalGroups(const fb::Function& function, const Loc
     if (!group.steps.empty()) groups.push_back(std::move(group));
   }
   return groups;
+}
+
+std::vector<Launch> PartsOf(Launch launch, absl::FunctionRef<bool(uint32_t step)> can_be_captured) {
+  std::vector<Launch> parts;
+  if (launch.is_between || launch.is_collective || std::ranges::all_of(launch.steps, can_be_captured)) {
+    parts.push_back(std::move(launch));
+    return parts;
+  }
+  for (const uint32_t step : launch.steps) {
+    if (parts.empty() || can_be_captured(parts.back().steps.back()) != can_be_captured(step)) {
+      parts.push_back({.device = launch.device});
+    }
+    parts.back().steps.push_back(step);
+  }
+  parts.front().others = std::move(launch.others);
+  return parts;
 }
 
 }  // namespace sinter

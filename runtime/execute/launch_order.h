@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "sinter/runtime/plan/collective.h"
 #include "sinter/runtime/world/local_devices.h"
 
@@ -61,6 +62,10 @@ struct LaunchOrder {
 // copies with one side in `local`, as steps of that side. Null `local`: all devices.
 LaunchOrder MakeLaunchOrder(const fb::Plan& plan, const fb::Function& function,
                             const std::vector<bool>& is_host, const LocalDevices* local = nullptr);
+
+// Cuts a launch so that the steps that cannot be captured are in parts of their own. A copy from another
+// device and a collective on CPUs stay whole.
+std::vector<Launch> PartsOf(Launch launch, absl::FunctionRef<bool(uint32_t step)> can_be_captured);
 
 // The members of each collective that this process runs, in the plan's order.
 std::vector<CollectiveGroup> LocalGroups(const fb::Function& function, const LocalDevices& local);

@@ -14,6 +14,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <limits>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "runtime/plan_generated.h"
@@ -87,11 +90,28 @@ constexpr bool CudnnAttentionSupported(fb::DType dtype, int64_t width, int64_t p
 }
 
 // The kernels of the catalogue (kernels/cpu/catalog/catalog.h) that a library computes on GPUs, in steps of
-// the same name and parameters: cuFFT (runtime/cuda/steps/library_calls.h). The others are generated kernels
-// there, or nothing computes them.
-inline constexpr std::string_view kGpuLibraryKernels[] = {"fft", "rfft", "irfft"};
+// the same name and parameters: cuFFT, cuSOLVER and cuBLAS (runtime/cuda/steps/library_calls.h). The others
+// are generated kernels there, or nothing computes them.
+inline constexpr std::string_view kGpuLibraryKernels[] = {
+    "fft", "rfft", "irfft", "cholesky", "triangular_solve", "qr", "eigh", "svd", "lu"};
 constexpr bool GpuLibraryComputes(std::string_view kernel) {
   return std::ranges::find(kGpuLibraryKernels, kernel) != std::end(kGpuLibraryKernels);
+}
+
+// The most rows, columns and matrices that cuSOLVER and cuBLAS take.
+inline constexpr int64_t kMostGpuMatrixSize = std::numeric_limits<int32_t>::max();
+
+// Explains why a library cannot compute a kernel of kGpuLibraryKernels with these parameters, in words that
+// complete "..., because ". Empty if it can. The parameters are as many as the kernel has.
+inline std::string GpuLibraryProblem(std::string_view kernel, std::span<const int64_t> parameters) {
+  if (kernel.ends_with("fft")) return "";
+  // An element type and a batch; the sizes of its matrices, and flags.
+  for (const int64_t size : parameters.subspan(1)) {
+    if (size <= kMostGpuMatrixSize) continue;
+    return "cuSOLVER and cuBLAS take at most " + std::to_string(kMostGpuMatrixSize) +
+           " rows, columns and matrices, not " + std::to_string(size);
+  }
+  return "";
 }
 
 }  // namespace sinter

@@ -45,6 +45,7 @@ TEST_F(CudaCompileTest, ShapeOps) { CompileAll(ShapeCases(), {"f32", "i1", "i16"
 TEST_F(CudaCompileTest, Reductions) { CompileAll(ReduceCases(), {"f32", "bf16", "ui16", "ui64"}); }
 TEST_F(CudaCompileTest, LinearOps) { CompileAll(LinearCases(), {"bf16", "i32"}); }
 TEST_F(CudaCompileTest, FourierTransforms) { CompileAll(FourierCases(), {"f32", "f64"}); }
+TEST_F(CudaCompileTest, Matrices) { CompileAll(MatrixCases(), {"f32", "f64"}); }
 TEST_F(CudaCompileTest, RandomOps) { CompileAll(RandomCases(), {"f32"}); }
 TEST_F(CudaCompileTest, UsersKernels) { CompileAll(CustomCases(), {"f32", "bf16", "i1"}); }
 TEST_F(CudaCompileTest, Composites) { CompileAll(CompositeCases(), {"f32"}); }

@@ -150,11 +150,17 @@ class FakeStep : public Step {
 // A step in two pieces of work, so that other work can run between them.
 class FakeLibraryStep : public Step {
  public:
-  FakeLibraryStep(FakeGpu* gpu, int64_t count) : gpu_(gpu), count_(count) {}
+  FakeLibraryStep(FakeGpu* gpu, int64_t count, CaptureLimit limit)
+      : gpu_(gpu), count_(count), limit_(limit) {}
+
+  CaptureLimit capture_limit() const override { return limit_; }
 
   size_t LibraryWorkspaceBytes() const override { return static_cast<size_t>(count_) * sizeof(float); }
 
   absl::Status Run(const StepArgs& args) override {
+    if (limit_ == CaptureLimit::kNowhere && gpu_->is_capturing()) {
+      return absl::InternalError("a step that waits is captured");
+    }
     gpu_->CountStep();
     auto* const sums = static_cast<float*>(args.library_workspace);
     gpu_->UseLibraryWorkspace(
@@ -169,6 +175,7 @@ class FakeLibraryStep : public Step {
  private:
   FakeGpu* gpu_;
   int64_t count_;
+  CaptureLimit limit_;
 };
 
 class FakeCollectiveStep : public Step {
@@ -297,7 +304,11 @@ absl::StatusOr<std::unique_ptr<Step>> FakeGpu::MakeStep(const fb::Plan& plan, co
   if (kernel == nullptr) return absl::UnimplementedError("a fake GPU runs kernels, copies and collectives");
   const std::string symbol = plan.gpu_kernels()->Get(kernel->kernel())->symbol()->str();
   const int64_t count = int64_t{kernel->grid()} * kernel->block();
-  if (symbol == "library_f32") return std::make_unique<FakeLibraryStep>(this, count);
+  for (const auto& [name, limit] : {std::pair("library_f32", CaptureLimit::kAnywhere),
+                                    std::pair("allocating_f32", CaptureLimit::kNotInConditions),
+                                    std::pair("waiting_f32", CaptureLimit::kNowhere)}) {
+    if (symbol == name) return std::make_unique<FakeLibraryStep>(this, count, limit);
+  }
   const auto found = kKernels.find(symbol);
   if (found == kKernels.end()) return absl::NotFoundError(absl::StrCat("a fake GPU has no kernel ", symbol));
   return MakeWorkStep(operands, [count, run = found->second](const std::vector<void*>& b) { run(b, count); });

@@ -126,6 +126,7 @@ class FakeGpu : public DeviceRuntime {
   // Returns a step of one piece of work, which gets the step's `operands` buffers.
   std::unique_ptr<Step> MakeWorkStep(size_t operands, std::function<void(const std::vector<void*>&)> work);
   void CountStep() { ++counts_.steps; }
+  bool is_capturing() const { return capture_ != nullptr; }
   void UseLibraryWorkspace(std::span<const std::byte> bytes);
   void CountLaunch() { ++counts_.launches; }
 

@@ -70,6 +70,8 @@ CudaContext::~CudaContext() {
   if (preparing_cublas_.joinable()) preparing_cublas_.join();
   const CudaDeviceScope on(index());
   if (stream_ != nullptr) WaitForStream("end").IgnoreError();
+  // Its handles use the stream.
+  solver_.reset();
   if (cublas_.handle != nullptr) (void)cublas_.functions->Destroy(cublas_.handle);
   for (CudaStream* stream : {&input_stream_, &collective_stream_, &stream_}) stream->reset();
 }

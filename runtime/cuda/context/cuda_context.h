@@ -36,6 +36,7 @@ class LoadTimes;
 class NcclCommunicators;
 class PeerExchanges;
 class SessionTuning;
+class SolverSession;
 
 struct CublasHandle {
   const CublasLt* functions = nullptr;
@@ -122,6 +123,10 @@ class CudaContext {
   void set_cudnn(CudnnSession* cudnn) { cudnn_ = cudnn; }
   CudnnSession* cudnn() const { return cudnn_; }
 
+  // cuSOLVER and cuBLAS; null until a step needs them (cusolver/solver_session.h).
+  void set_solver(std::shared_ptr<SolverSession> solver) { solver_ = std::move(solver); }
+  SolverSession* solver() const { return solver_.get(); }
+
  private:
   CudaContext(CudaDeviceInfo info, CachingAllocator* allocator);
   absl::StatusOr<CublasHandle> MakeCublasHandle() const;
@@ -138,6 +143,7 @@ class CudaContext {
   CudaStream stream_, collective_stream_, input_stream_;
   CublasHandle cublas_;
   CudnnSession* cudnn_ = nullptr;
+  std::shared_ptr<SolverSession> solver_;
   std::thread preparing_cublas_;
   std::vector<std::thread> preparing_;
   std::shared_ptr<NcclCommunicators> communicators_;

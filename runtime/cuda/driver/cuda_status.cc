@@ -1,6 +1,7 @@
 #include "sinter/runtime/cuda/driver/cuda_status.h"
 
 #include <cufft.h>
+#include <cusolver_common.h>
 #include <nccl.h>
 
 #include <optional>
@@ -172,6 +173,28 @@ const char* CufftName(cufftResult code) {
   }
 }
 
+const char* CusolverName(int code) {
+  switch (code) {
+    case CUSOLVER_STATUS_NOT_INITIALIZED:
+      return "not initialised";
+    case CUSOLVER_STATUS_ALLOC_FAILED:
+      return "an allocation failed";
+    case CUSOLVER_STATUS_INVALID_VALUE:
+      return "an invalid value";
+    case CUSOLVER_STATUS_ARCH_MISMATCH:
+      return "not for this GPU's architecture";
+    case CUSOLVER_STATUS_EXECUTION_FAILED:
+      return "the execution failed";
+    case CUSOLVER_STATUS_INTERNAL_ERROR:
+      return "an internal error";
+    case CUSOLVER_STATUS_NOT_SUPPORTED:
+    case CUSOLVER_STATUS_MATRIX_TYPE_NOT_SUPPORTED:
+      return "not supported";
+    default:
+      return "an unknown error";
+  }
+}
+
 // Returns the error of a lost GPU, if any, as the cause of a library's failure; libraries only report that
 // they failed. Creating an event detects a lost GPU. It submits no work, so it is valid during a stream
 // capture.
@@ -210,7 +233,7 @@ absl::Status CudaStatus(cudaError_t code, std::string_view what) {
   return status;
 }
 
-absl::Status CublasStatus(cublasStatus_t code, std::string_view what) {
+absl::Status CublasStatus(cublasStatus_t code, std::string_view what, std::string_view library) {
   if (code == CUBLAS_STATUS_SUCCESS) return absl::OkStatus();
   if (const std::optional<absl::Status> lost = LossBehind(what)) return *lost;
   absl::StatusCode kind = absl::StatusCode::kInternal;
@@ -218,8 +241,8 @@ absl::Status CublasStatus(cublasStatus_t code, std::string_view what) {
   if (code == CUBLAS_STATUS_NOT_SUPPORTED || code == CUBLAS_STATUS_ARCH_MISMATCH)
     kind = absl::StatusCode::kUnimplemented;
   if (code == CUBLAS_STATUS_NOT_INITIALIZED) kind = absl::StatusCode::kFailedPrecondition;
-  return absl::Status(kind, absl::StrCat("cuBLASLt could not ", std::string(what), ": ", CublasName(code),
-                                         " (status ", static_cast<int>(code), ")"));
+  return absl::Status(kind, absl::StrCat(std::string(library), " could not ", std::string(what), ": ",
+                                         CublasName(code), " (status ", static_cast<int>(code), ")"));
 }
 
 absl::Status CudnnStatus(cudnnStatus_t code, std::string_view what, std::string_view details) {
@@ -254,6 +277,19 @@ absl::Status CufftStatus(int code, std::string_view what) {
   }
   return absl::Status(kind, absl::StrCat("cuFFT could not ", std::string(what), ": ",
                                          CufftName(static_cast<cufftResult>(code)), " (status ", code, ")"));
+}
+
+absl::Status CusolverStatus(int code, std::string_view what) {
+  if (code == CUSOLVER_STATUS_SUCCESS) return absl::OkStatus();
+  if (const std::optional<absl::Status> lost = LossBehind(what)) return *lost;
+  absl::StatusCode kind = absl::StatusCode::kInternal;
+  if (code == CUSOLVER_STATUS_ALLOC_FAILED) kind = absl::StatusCode::kResourceExhausted;
+  if (code == CUSOLVER_STATUS_NOT_SUPPORTED || code == CUSOLVER_STATUS_ARCH_MISMATCH) {
+    kind = absl::StatusCode::kUnimplemented;
+  }
+  if (code == CUSOLVER_STATUS_NOT_INITIALIZED) kind = absl::StatusCode::kFailedPrecondition;
+  return absl::Status(kind, absl::StrCat("cuSOLVER could not ", std::string(what), ": ", CusolverName(code),
+                                         " (status ", code, ")"));
 }
 
 absl::Status NcclStatus(int code, std::string_view what, std::string_view details) {

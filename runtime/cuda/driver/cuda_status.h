@@ -1,4 +1,4 @@
-// Converts error codes of CUDA, cuBLASLt, cuDNN, cuFFT and NCCL to absl::Status; no other code does.
+// Converts error codes of CUDA and of its libraries to absl::Status; no other code does.
 //
 //   SINTER_RETURN_IF_ERROR(CudaStatus(cudaStreamSynchronize(stream), "wait for gpu:0"));
 //
@@ -30,11 +30,14 @@ namespace sinter {
 absl::Status CudaStatus(cudaError_t code, std::string_view what);
 // Returns only the error's description: calls no CUDA function with side effects and marks no GPU lost.
 absl::Status DescribeCudaError(cudaError_t code, std::string_view what);
-absl::Status CublasStatus(cublasStatus_t code, std::string_view what);
+// `library`: cuBLASLt, or cuBLAS, which has the same codes.
+absl::Status CublasStatus(cublasStatus_t code, std::string_view what, std::string_view library = "cuBLASLt");
 // `details`: the text of cudnnGetLastErrorString, or empty.
 absl::Status CudnnStatus(cudnnStatus_t code, std::string_view what, std::string_view details = "");
 // `code`: a cufftResult, passed as int as NCCL's is.
 absl::Status CufftStatus(int code, std::string_view what);
+// `code`: a cusolverStatus_t, passed as int too.
+absl::Status CusolverStatus(int code, std::string_view what);
 // `code`: an ncclResult_t, passed as int because NCCL's header is large. `details`: the text of
 // ncclGetLastError, or empty.
 absl::Status NcclStatus(int code, std::string_view what, std::string_view details = "");

@@ -91,10 +91,7 @@ CudaLibraries LibrariesOf(const fb::Plan& plan) {
     const CudaMaker* const maker = FindCudaMaker(step.body_type());
     if (maker == nullptr || !DeviceOf(plan, step.device()).is_gpu()) return;
     const fb::CatalogStep* const call = step.body_as_CatalogStep();
-    const CudaLibraries of = call != nullptr ? LibrariesOfCall(*call) : maker->libraries;
-    libraries.cublaslt = libraries.cublaslt || of.cublaslt;
-    libraries.cudnn = libraries.cudnn || of.cudnn;
-    libraries.cufft = libraries.cufft || of.cufft;
+    libraries.Add(call != nullptr ? LibrariesOfCall(*call) : maker->libraries);
   });
   return libraries;
 }

@@ -20,7 +20,12 @@ namespace sinter {
 
 // Libraries that steps call.
 struct CudaLibraries {
-  bool cublaslt = false, cudnn = false, cufft = false;
+  bool cublaslt = false, cudnn = false, cufft = false, cublas = false, cusolver = false;
+
+  void Add(const CudaLibraries& other) {
+    cublaslt |= other.cublaslt, cudnn |= other.cudnn, cufft |= other.cufft;
+    cublas |= other.cublas, cusolver |= other.cusolver;
+  }
 };
 // The libraries that the plan's steps on GPUs call.
 CudaLibraries LibrariesOf(const fb::Plan& plan);

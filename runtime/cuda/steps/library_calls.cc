@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "sinter/runtime/cuda/steps/matrix_steps.h"
 #include "sinter/runtime/plan/gpu_limits.h"
 
 namespace sinter {
@@ -21,6 +22,12 @@ constexpr LibraryMaker kLibraryMakers[] = {
     {"fft", MakeCudaFourierStep, {.cufft = true}},
     {"rfft", MakeCudaFourierStep, {.cufft = true}},
     {"irfft", MakeCudaFourierStep, {.cufft = true}},
+    {"cholesky", MakeCudaCholeskyStep, {.cusolver = true}},
+    {"triangular_solve", MakeCudaTriangularSolveStep, {.cublas = true}},
+    {"qr", MakeCudaQrStep, {.cusolver = true}},
+    {"eigh", MakeCudaEighStep, {.cusolver = true}},
+    {"svd", MakeCudaSvdStep, {.cusolver = true}},
+    {"lu", MakeCudaLuStep, {.cublas = true, .cusolver = true}},
 };
 // The verifier of plans knows the same names.
 static_assert(std::ranges::equal(kLibraryMakers, kGpuLibraryKernels, {}, &LibraryMaker::kernel));

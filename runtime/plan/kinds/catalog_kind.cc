@@ -27,6 +27,12 @@ absl::Status VerifyCatalogCall(const StepToVerify& o) {
     return BadPlan("the kernel ", name, " has ", kernel->parameters.size(), " parameters, not ",
                    parameters.size());
   }
+  if (TraitsOf(device.kind()).runs_gpu_libraries) {
+    const std::string problem = GpuLibraryProblem(name, parameters);
+    if (!problem.empty()) {
+      return BadPlan("it runs on ", device.ToString(), ", which does not compute it, because ", problem);
+    }
+  }
   SINTER_RETURN_IF_ERROR(
       CheckCounts(o, static_cast<size_t>(kernel->inputs), static_cast<size_t>(kernel->outputs)));
   std::vector<kernels::CatalogOperand> operands;

@@ -239,7 +239,6 @@ std::vector<OpCase> MatrixCases() {
   AddEighs(cases);
   AddSvds(cases);
   AddLus(cases);
-  for (OpCase& c : cases) c.needs_cpu = true;
   return cases;
 }
 

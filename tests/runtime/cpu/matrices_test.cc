@@ -197,5 +197,22 @@ TEST(MatricesTest, BrokenPlansAreRefused) {
   }
 }
 
+// On GPUs, libraries take what they can count in 32 bits.
+TEST(MatricesTest, PlansOfGpusHaveSizesOf32Bits) {
+  const auto status_of = [](int64_t rows) {
+    TestPlan plan;
+    plan.UseDevices({Device::Gpu(0)});
+    TestFunction f(plan, "f");
+    const uint32_t a = f.Arena(DType::kF32, {0});
+    f.Catalog("qr", {kF32, 0, rows, 2, 0}, {a}, {f.Arena(DType::kF32, {0}), f.Arena(DType::kF32, {0})});
+    return plan.Make().status();
+  };
+  EXPECT_TRUE(status_of((int64_t{1} << 31) - 1).ok()) << status_of((int64_t{1} << 31) - 1);
+  EXPECT_THAT(
+      std::string(status_of(int64_t{1} << 31).message()),
+      HasSubstr("it runs on gpu:0, which does not compute it, because cuSOLVER and cuBLAS take at most "
+                "2147483647 rows, columns and matrices, not 2147483648"));
+}
+
 }  // namespace
 }  // namespace sinter

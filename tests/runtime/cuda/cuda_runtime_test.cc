@@ -63,6 +63,27 @@ TEST(CudaRuntimeMakingTest, OpensCufftForTransformsOnGpus) {
   }
 }
 
+TEST(CudaRuntimeMakingTest, OpensTheLibrariesOfMatrices) {
+  const auto libraries_of = [](const std::string& kernel, const std::vector<int64_t>& parameters,
+                               size_t inputs, const std::vector<DType>& outputs) {
+    TestPlan plan;
+    plan.UseDevices({Device::Gpu(0)});
+    TestFunction f(plan, "f");
+    std::vector<uint32_t> in, out;
+    for (size_t i = 0; i < inputs; ++i) in.push_back(f.Arena(DType::kF32, {0}));
+    for (const DType dtype : outputs) out.push_back(f.Arena(dtype, {0}));
+    f.Catalog(kernel, parameters, in, out);
+    const Plan made = *plan.Make();
+    const CudaLibraries libraries = LibrariesOf(made.table());
+    EXPECT_FALSE(libraries.cublaslt);
+    return std::pair(libraries.cublas, libraries.cusolver);
+  };
+  EXPECT_EQ(libraries_of("cholesky", {1, 0, 2}, 1, {DType::kF32}), std::pair(false, true));
+  EXPECT_EQ(libraries_of("triangular_solve", {1, 0, 2, 2, 0, 0, 0, 0}, 2, {DType::kF32}),
+            std::pair(true, false));
+  EXPECT_EQ(libraries_of("lu", {1, 0, 2}, 1, {DType::kF32, DType::kI32}), std::pair(true, true));
+}
+
 TEST(CudaRuntimeMakingTest, OpensTheLibrariesOfStepsOnGpus) {
   const auto matmul_on = [](uint32_t device) {
     return [device](TestFunction& f) {

@@ -1,6 +1,7 @@
 #include "sinter/runtime/cuda/driver/cuda_status.h"
 
 #include <cufft.h>
+#include <cusolver_common.h>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -56,6 +57,15 @@ TEST(CudaStatusTest, ConvertsCodesOfLibraries) {
   EXPECT_TRUE(absl::IsResourceExhausted(CufftStatus(CUFFT_ALLOC_FAILED, "do it")));
   EXPECT_TRUE(absl::IsFailedPrecondition(CufftStatus(CUFFT_SETUP_FAILED, "do it")));
   EXPECT_TRUE(absl::IsInternal(CufftStatus(CUFFT_EXEC_FAILED, "do it")));
+  EXPECT_EQ(CublasStatus(CUBLAS_STATUS_NOT_SUPPORTED, "solve systems", "cuBLAS").message(),
+            "cuBLAS could not solve systems: not supported (status 15)");
+  EXPECT_TRUE(CusolverStatus(CUSOLVER_STATUS_SUCCESS, "do it").ok());
+  const absl::Status cusolver = CusolverStatus(CUSOLVER_STATUS_NOT_SUPPORTED, "find LU factors");
+  EXPECT_TRUE(absl::IsUnimplemented(cusolver));
+  EXPECT_EQ(cusolver.message(), "cuSOLVER could not find LU factors: not supported (status 9)");
+  EXPECT_TRUE(absl::IsResourceExhausted(CusolverStatus(CUSOLVER_STATUS_ALLOC_FAILED, "do it")));
+  EXPECT_TRUE(absl::IsFailedPrecondition(CusolverStatus(CUSOLVER_STATUS_NOT_INITIALIZED, "do it")));
+  EXPECT_TRUE(absl::IsInternal(CusolverStatus(CUSOLVER_STATUS_EXECUTION_FAILED, "do it")));
 }
 
 TEST(CudaStatusTest, DescribesBytes) { EXPECT_EQ(DescribeBytes(3 << 20), "3145728 bytes (3.0 MiB)"); }

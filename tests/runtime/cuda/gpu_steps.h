@@ -38,7 +38,7 @@ class GpuTest : public ::testing::Test {
     return *shared;
   }
 
-  // Runs the plan's only step twice, and once more captured. The bits must be the same.
+  // Runs the plan's only step twice, and once more captured, if it can be. The bits must be the same.
   std::vector<double> RunOnGpu(const fb::PlanT& plan, const std::vector<const HostTensor*>& inputs,
                                const TensorType& output);
   absl::StatusOr<std::vector<double>> TryOnGpu(const fb::PlanT& plan,

@@ -110,13 +110,44 @@ absl::StatusOr<std::unique_ptr<Step>> EmulatedGpu::MakeKernel(const fb::Plan& pl
                      });
 }
 
+namespace {
+
+// A step that a library of a GPU computes with waits: it must not be captured.
+class WaitingStep : public Step {
+ public:
+  WaitingStep(const EmulatedGpu& gpu, std::unique_ptr<Step> step) : gpu_(gpu), step_(std::move(step)) {}
+
+  CaptureLimit capture_limit() const override { return CaptureLimit::kNowhere; }
+  absl::Status Run(const StepArgs& args) override {
+    if (gpu_.is_capturing()) return absl::InternalError("a step that waits for the GPU is captured");
+    return step_->Run(args);
+  }
+
+ private:
+  const EmulatedGpu& gpu_;
+  std::unique_ptr<Step> step_;
+};
+
+// As in runtime/cuda/steps/spectrum_steps.cc, but of any size.
+bool WaitsForTheGpu(const fb::Step& step) {
+  const fb::CatalogStep* const call = step.body_as_CatalogStep();
+  if (call == nullptr) return false;
+  const std::string_view kernel = call->kernel()->string_view();
+  return kernel == "eigh" || kernel == "svd";
+}
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<Step>> EmulatedGpu::MakeLibraryCall(const fb::Plan& plan,
                                                                    const fb::Step& step) {
   SINTER_ASSIGN_OR_RETURN(LibraryCall call, MakeEmulatedLibraryCall(step));
-  return MakeChecked(plan, step, library_calls_, [call = std::move(call)](const std::vector<void*>& buffers) {
-    call(buffers);
-    return absl::OkStatus();
-  });
+  absl::StatusOr<std::unique_ptr<Step>> made =
+      MakeChecked(plan, step, library_calls_, [call = std::move(call)](const std::vector<void*>& buffers) {
+        call(buffers);
+        return absl::OkStatus();
+      });
+  if (!made.ok() || !WaitsForTheGpu(step)) return made;
+  return std::make_unique<WaitingStep>(*this, *std::move(made));
 }
 
 absl::StatusOr<std::unique_ptr<Step>> EmulatedGpu::MakeStep(const fb::Plan& plan, const fb::Step& step) {

@@ -11,6 +11,7 @@
 
 #include "runtime/plan_generated.h"
 #include "sinter/codegen/cpu/compile_cpp.h"
+#include "sinter/frontend/linalg/linalg.h"
 #include "sinter/runtime/plan/plan_devices.h"
 #include "sinter/tests/frontend/run_graph.h"
 #include "sinter/tests/runtime/emulated/emulated_devices.h"
@@ -120,6 +121,30 @@ Model SpectralModel() {
         b.MakeVariable("weights", F32, {kPoints / 2 + 1, 2}, {.init = nn::Normal(1).Resolve(0, 0)});
     const Tensor spectrum = ComplexMul(Rfft(b.Input("x", F32, {8, kPoints})), b.Read(weights));
     Tensor loss = SoftmaxCrossEntropy(net(Irfft(spectrum, {.n = kPoints})), b.Input("y", I32, {8}));
+    optim::Sgd{.learning_rate = b.Scalar("rate")}.Minimize(loss);
+    b.Output("loss", loss);
+  });
+  return model;
+}
+
+// Factors of matrices between layers: a solution, and values that do not depend on the signs of vectors.
+// Steps for eigenvalues and singular values are not captured here.
+Model MatrixModel() {
+  constexpr int64_t kRows = 6;
+  Model model{Graph("matrices", {.seed = 6}), Waves({8, kRows * kRows}), Labels({8}, kClasses)};
+  nn::Module net = nn::Sequential{nn::Linear(8), nn::Tanh(), nn::Linear(kClasses)};
+  model.graph.Function("train", Mode::kTrain, [&](Builder& b) {
+    const Variable weights =
+        b.MakeVariable("weights", F32, {kRows, kRows}, {.init = nn::Normal(1).Resolve(0, 0)});
+    const Tensor x = Reshape(b.Input("x", F32, {8, kRows * kRows}), {8, kRows, kRows});
+    const Tensor w = b.Read(weights);
+    const Tensor one = Cast(Equal(b.Iota(I32, {kRows, kRows}, 0), b.Iota(I32, {kRows, kRows}, 1)), F32);
+    const Tensor gram = MatMul(w, Transpose(w, {1, 0})) + one * 3.0;
+    const Tensor solved = linalg::Solve(gram, x);
+    const Tensor white = linalg::TriangularSolve(linalg::Cholesky(gram), solved);
+    Tensor loss = SoftmaxCrossEntropy(net(Reshape(white, {8, kRows * kRows})), b.Input("y", I32, {8}));
+    loss = loss + 0.01 * Sum(Log(linalg::Eigh(gram).values)) + 0.01 * Sum(linalg::Svd(w + one).s) +
+           0.01 * Sum(Square(linalg::Qr(w + one).r));
     optim::Sgd{.learning_rate = b.Scalar("rate")}.Minimize(loss);
     b.Output("loss", loss);
   });
@@ -292,6 +317,13 @@ TEST_F(EmulatedModelsTest, FourierTransforms) {
   const absl::StatusOr<Plan> plan = Compile(SpectralModel().graph, {.device = Emulated(0)});
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_GE(StepsOn(*plan, Emulated(0))[fb::StepBody::CatalogStep], 3);
+}
+
+TEST_F(EmulatedModelsTest, Matrices) {
+  ExpectTrainsAsOnTheCpu(MatrixModel());
+  const absl::StatusOr<Plan> plan = Compile(MatrixModel().graph, {.device = Emulated(0)});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_GE(StepsOn(*plan, Emulated(0))[fb::StepBody::CatalogStep], 7);
 }
 
 TEST_F(EmulatedModelsTest, Gpt) { ExpectTrainsAsOnTheCpu(Gpt(Precision::kF32)); }

@@ -1,5 +1,6 @@
 #include "sinter/runtime/execute/launch_order.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -234,6 +235,30 @@ TEST(LaunchOrderTest, BuffersOfNoBytesAreNowhere) {
   s.function->Copy(a, s.function->Arena(DType::kF32, {0}, 1));
   s.Compute(a, a);
   EXPECT_EQ(OrderOf(s.plan), "gpu:1 after gpu:0 <0>, gpu:0 [1], last: gpu:0 after gpu:1");
+}
+
+std::string PartsAround(Launch launch, const std::vector<uint32_t>& not_captured) {
+  std::string text;
+  for (const Launch& part : PartsOf(std::move(launch), [&](uint32_t step) {
+         return std::ranges::find(not_captured, step) == not_captured.end();
+       })) {
+    text += text.empty() ? "" : " |";
+    for (const uint32_t step : part.steps) text += " " + std::to_string(step);
+    if (!part.others.empty()) text += " after " + std::to_string(part.others[0]);
+    EXPECT_EQ(part.device, 2u);
+  }
+  return text;
+}
+
+TEST(LaunchOrderTest, StepsThatCannotBeCapturedArePartsOfTheirOwn) {
+  const Launch launch = {.device = 2, .steps = {3, 4, 5, 8}, .others = {1}};
+  EXPECT_EQ(PartsAround(launch, {}), " 3 4 5 8 after 1");
+  EXPECT_EQ(PartsAround(launch, {5}), " 3 4 after 1 | 5 | 8");
+  EXPECT_EQ(PartsAround(launch, {3, 4}), " 3 4 after 1 | 5 8");
+  EXPECT_EQ(PartsAround(launch, {3, 8}), " 3 after 1 | 4 5 | 8");
+  EXPECT_EQ(PartsAround({.device = 2, .others = {1}}, {3}), " after 1");
+  // A collective of CPUs.
+  EXPECT_EQ(PartsAround({.device = 2, .steps = {3, 4}, .is_collective = true}, {4}), " 3 4");
 }
 
 }  // namespace
