@@ -7,7 +7,7 @@ namespace sinter::optim {
 Tensor AdaGrad::operator()(Parameter& p) const {
   const Tensor s = p.Slot("s") + Square(p.gradient);
   p.SetSlot("s", s);
-  return p.value - p.gradient / (Sqrt(s) + p.At(epsilon)) * p.At(learning_rate);
+  return p.value - p.gradient / RootOf(p, s, epsilon, epsilon_inside_root) * p.At(learning_rate);
 }
 
 Tensor AdaDelta::operator()(Parameter& p) const {
@@ -28,11 +28,53 @@ Tensor RmsProp::operator()(Parameter& p) const {
     p.SetSlot("mean", mean);
     spread = Maximum(s - Square(mean), 0);  // Rounding may make the difference negative.
   }
-  Tensor step = p.gradient / (Sqrt(spread) + p.At(epsilon));
+  Tensor step = p.gradient / RootOf(p, spread, epsilon, epsilon_inside_root);
   if (!momentum.is_zero()) {
     step = p.Slot("v") * p.At(momentum) + step;
     p.SetSlot("v", step);
   }
+  return p.value - step * p.At(learning_rate);
+}
+
+Tensor RmsPropGraves::operator()(Parameter& p) const {
+  const Tensor n = Decaying(p, p.Slot("n"), alpha, Square(p.gradient));
+  const Tensor m = Decaying(p, p.Slot("m"), alpha, p.gradient);
+  const Tensor root = Sqrt(Maximum(n - Square(m), 0) + p.At(epsilon));  // Rounding may make it negative.
+  const Tensor v = p.Slot("v") * p.At(momentum) + p.gradient / root * p.At(learning_rate);
+  p.SetSlot("n", n);
+  p.SetSlot("m", m);
+  p.SetSlot("v", v);
+  return p.value - v;
+}
+
+Tensor Smorms3::operator()(Parameter& p) const {
+  const Tensor age = p.Slot("age"), old_m = p.Slot("m"), old_n = p.Slot("n");
+  const Tensor r = 1 / (age + 2);
+  const Tensor m = old_m * (1 - r) + p.gradient * r;
+  const Tensor n = old_n * (1 - r) + Square(p.gradient) * r;
+  const Tensor x = Square(m) / (n + p.At(epsilon));
+  p.SetSlot("m", m);
+  p.SetSlot("n", n);
+  p.SetSlot("age", (age + 1) * (1 - x));
+  return p.value - p.gradient * Minimum(x, p.At(learning_rate)) / (Sqrt(n) + p.At(epsilon));
+}
+
+Tensor Msvag::operator()(Parameter& p) const {
+  const Tensor c = p.BiasCorrection(beta);
+  const Tensor old_m = p.Slot("m"), old_v = p.Slot("v");
+  if (!c.ok() || !old_v.ok()) return {};
+  const Tensor m = Decaying(p, old_m, beta, p.gradient), v = Decaying(p, old_v, beta, Square(p.gradient));
+  p.SetSlot("m", m);
+  p.SetSlot("v", v);
+  const Operand ratio = beta.is_number() ? Operand((1 - beta.number()) / (1 + beta.number()))
+                                         : Operand((1 - p.At(beta)) / (1 + p.At(beta)));
+  const Tensor rho = Minimum((2 - c) / c * ratio, 0.9999);
+  const Tensor mean = m / c, square = Square(mean);
+  const Tensor spread = Maximum(v / c - square, 0) / (1 - rho);  // Rounding may make it negative.
+  const Tensor whole = square + rho * spread;
+  const Tensor has_step = whole > 0;
+  Tensor step = mean * Select(has_step, square / Select(has_step, whole, 1), 0);
+  if (!weight_decay.is_zero()) step = step + p.value * p.At(weight_decay);
   return p.value - step * p.At(learning_rate);
 }
 
@@ -52,7 +94,8 @@ Tensor NAdam::operator()(Parameter& p) const {
   // 1 - beta1^(t + 1), from 1 - beta1^t.
   const Tensor next = moments.c1 * p.At(beta1) + p.OneMinus(beta1);
   const Tensor ahead = moments.m * p.At(beta1) / next + p.gradient * p.OneMinus(beta1) / moments.c1;
-  return p.value - ahead / (Sqrt(moments.v / moments.c2) + p.At(epsilon)) * p.At(learning_rate);
+  return p.value -
+         ahead / RootOf(p, moments.v / moments.c2, epsilon, epsilon_inside_root) * p.At(learning_rate);
 }
 
 Tensor RAdam::operator()(Parameter& p) const {
@@ -64,7 +107,7 @@ Tensor RAdam::operator()(Parameter& p) const {
     const Tensor length = most - p.Step() * 2 * (1 - moments.c2) / moments.c2;
     const Tensor known = Maximum(length, 5);
     const Tensor part = (known - 4) * (known - 2) * (most / ((most - 4) * (most - 2))) / known;
-    const Tensor root = Sqrt(moments.v / moments.c2) + p.At(epsilon);
+    const Tensor root = RootOf(p, moments.v / moments.c2, epsilon, epsilon_inside_root);
     return Select(length > 5, Sqrt(part) / root, 1);
   };
   const Tensor scale =
@@ -113,6 +156,15 @@ std::vector<Bounded> RmsProp::Bounds() const {
   return {{"an alpha", alpha, kFraction},
           {"an epsilon", epsilon, {.low = 0}},
           {"a momentum", momentum, kFraction}};
+}
+std::vector<Bounded> RmsPropGraves::Bounds() const {
+  return {{"an alpha", alpha, kFraction},
+          {"a momentum", momentum, kFraction},
+          {"an epsilon", epsilon, {.above = 0}}};
+}
+std::vector<Bounded> Smorms3::Bounds() const { return {{"an epsilon", epsilon, {.above = 0}}}; }
+std::vector<Bounded> Msvag::Bounds() const {
+  return {{"a beta", beta, kFraction}, {"a weight decay", weight_decay, {.low = 0}}};
 }
 std::vector<Bounded> Adamax::Bounds() const { return BoundsOfMoments(beta1, beta2, epsilon); }
 std::vector<Bounded> NAdam::Bounds() const { return BoundsOfMoments(beta1, beta2, epsilon); }

@@ -17,6 +17,7 @@ struct AdaGrad : Rule<AdaGrad> {
   static constexpr char kName[] = "optim::AdaGrad";
   Hyper learning_rate = 0.01;
   Hyper epsilon = 1e-10;
+  bool epsilon_inside_root = false;  // Divides by sqrt(s + epsilon), as Optax.
   Tensor operator()(Parameter& p) const;
   std::vector<Bounded> Bounds() const;
 };
@@ -41,6 +42,46 @@ struct RmsProp : Rule<RmsProp> {
   Hyper epsilon = 1e-8;
   Hyper momentum = 0;
   bool centered = false;
+  bool epsilon_inside_root = false;  // Divides by sqrt(s + epsilon), as `eps_inside_sqrt` of Chainer.
+  Tensor operator()(Parameter& p) const;
+  std::vector<Bounded> Bounds() const;
+};
+
+// n and m are decaying means of g * g and g; v = momentum * v + lr * g / sqrt(n - m * m + epsilon); p -= v
+// (Graves, "Generating Sequences With Recurrent Neural Networks", arXiv 1308.0850). The learning rate is in
+// the velocity v. `epsilon` is above 0.
+struct RmsPropGraves : Rule<RmsPropGraves> {
+  static constexpr char kName[] = "optim::RmsPropGraves";
+  Hyper learning_rate = 1e-4;
+  Hyper alpha = 0.95;
+  Hyper momentum = 0.9;
+  Hyper epsilon = 1e-4;
+  Tensor operator()(Parameter& p) const;
+  std::vector<Bounded> Bounds() const;
+};
+
+// r = 1 / (age + 2);  m and n are means of g and g * g that decay by 1 - r;  x = m * m / (n + epsilon);
+// p -= min(lr, x) * g / (sqrt(n) + epsilon);  age = (age + 1) * (1 - x) (Funk, "RMSprop loses to SMORMS3",
+// sifter.org, 2015). So the learning rate is the highest one, and `age` + 1 is the memory of the original,
+// which starts at 1. `epsilon` is above 0.
+struct Smorms3 : Rule<Smorms3> {
+  static constexpr char kName[] = "optim::Smorms3";
+  Hyper learning_rate = 0.001;
+  Hyper epsilon = 1e-16;
+  Tensor operator()(Parameter& p) const;
+  std::vector<Bounded> Bounds() const;
+};
+
+// "M-SVAG": momentum whose step shrinks where the gradient varies (Balles and Hennig, "Dissecting Adam",
+// arXiv 1705.07774). m and v are decaying means of g and g * g, divided by 1 - beta^t. In update t:
+//   rho = min(0.9999, (1 - beta) * (1 + beta^t) / ((1 + beta) * (1 - beta^t))),
+//   s = (v - m * m) / (1 - rho),  p -= lr * (m * m * m / (m * m + rho * s) + weight_decay * p).
+// An element whose gradients were all 0 makes no step. Chainer's decay is learning_rate * weight_decay here.
+struct Msvag : Rule<Msvag> {
+  static constexpr char kName[] = "optim::Msvag";
+  Hyper learning_rate = 0.1;
+  Hyper beta = 0.9;
+  Hyper weight_decay = 0;
   Tensor operator()(Parameter& p) const;
   std::vector<Bounded> Bounds() const;
 };
@@ -64,6 +105,7 @@ struct NAdam : Rule<NAdam> {
   Hyper beta1 = 0.9;
   Hyper beta2 = 0.999;
   Hyper epsilon = 1e-8;
+  bool epsilon_inside_root = false;  // As Adam's.
   Tensor operator()(Parameter& p) const;
   std::vector<Bounded> Bounds() const;
 };
@@ -77,6 +119,7 @@ struct RAdam : Rule<RAdam> {
   Hyper beta1 = 0.9;
   Hyper beta2 = 0.999;
   Hyper epsilon = 1e-8;
+  bool epsilon_inside_root = false;  // As Adam's.
   Tensor operator()(Parameter& p) const;
   std::vector<Bounded> Bounds() const;
 };

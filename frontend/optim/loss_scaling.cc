@@ -4,8 +4,8 @@ namespace sinter::optim {
 
 LossScaling::LossScaling(Update& u, const LossScale& options) : u_(u), options_(options), where_(u.where()) {
   scale_ = u.State("loss_scale", DType::kF32, {}, options.initial);
-  if (scale_.ok()) good_steps_ = u.State("good_steps", DType::kI64, {}, 0);
-  if (good_steps_.ok()) now_ = u.Read(scale_);
+  if (scale_.ok() && !options.constant) good_steps_ = u.State("good_steps", DType::kI64, {}, 0);
+  if (scale_.ok() && !u.failed()) now_ = u.Read(scale_);
 }
 
 Tensor LossScaling::Scaled(const Tensor& loss) {
@@ -19,6 +19,7 @@ void LossScaling::Unscale(std::vector<Tensor>& gradients) {
 }
 
 void LossScaling::Judge(const std::vector<Tensor>& gradients) {
+  if (options_.constant) return;
   Tensor good;
   for (const Tensor& g : gradients) {
     Tensor finite = All(IsFinite(g, where_), {}, {}, where_);

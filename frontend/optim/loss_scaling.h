@@ -22,7 +22,7 @@ class LossScaling {
   // Returns the scaled loss in f32 or f64, because f16 cannot hold a large scale.
   Tensor Scaled(const Tensor& loss);
   void Unscale(std::vector<Tensor>& gradients);
-  // Applies the update only if all gradients are finite, and adapts the scale.
+  // Applies the update only if all gradients are finite, and adapts the scale; nothing if it is constant.
   void Judge(const std::vector<Tensor>& gradients);
 
   static constexpr double kLargest = 16777216;  // 2^24

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "sinter/frontend/graph/graph_state.h"
 #include "sinter/frontend/optim/averaging.h"
+#include "sinter/frontend/optim/lookahead.h"
 #include "sinter/frontend/optim/loss_scaling.h"
 #include "sinter/frontend/optim/optimizer_identity.h"
 #include "sinter/frontend/optim/rule.h"
@@ -31,7 +32,7 @@ constexpr char kCount[] = "accumulated_losses";
 
 std::string WrongScale(const std::optional<LossScale>& scale) {
   if (!scale) return "";
-  const auto& [initial, double_after] = *scale;
+  const auto& [initial, double_after, constant] = *scale;
   if (initial >= 1 && initial <= LossScaling::kLargest && double_after >= 1) return "";
   return absl::StrCat("needs a first loss scale from 1 to 2^24 and at least 1 step until it is doubled, got ",
                       initial, " and ", double_after);
@@ -50,6 +51,7 @@ std::string WrongMethod(const Method& method) {
   for (size_t i = 0; wrong.empty() && i < method.hooks.size(); ++i) wrong = method.hooks[i].wrong();
   if (wrong.empty()) wrong = WrongScale(method.loss_scale);
   if (wrong.empty() && method.average) wrong = WrongIn(*method.average);
+  if (wrong.empty() && method.lookahead) wrong = WrongIn(*method.lookahead);
   return wrong;
 }
 
@@ -98,6 +100,7 @@ std::optional<Parts> PartsOf(Call& call, const Method& method, const Tensor& los
     std::string wrong;
     if (!parts.settings[i]->updates_rows) wrong = "has a rule that looks at whole tensors";
     if (method.average) wrong = "keeps averages of whole tensors";
+    if (method.lookahead) wrong = "keeps slow weights (.lookahead) of whole tensors";
     if (!wrong.empty()) {
       call.Fail(absl::StrCat(wrong, "; leave out touched_rows_only"));
       return std::nullopt;
@@ -212,6 +215,7 @@ UpdateResult Step(Call& call, const MadePtr& made, const std::vector<Target>& ta
       u.Assign(variable, next);
     }
   }
+  if (u.failed() || (method.lookahead && !LookAhead(u, targets, *method.lookahead))) return {};
   if (u.failed() || (method.average && !KeepAverages(call, u, targets, *method.average))) return {};
   return UpdateResult(made);
 }

@@ -6,6 +6,10 @@ Tensor Decaying(Parameter& p, const Tensor& mean, const Hyper& beta, const Tenso
   return mean * p.At(beta) + x * p.OneMinus(beta);
 }
 
+Tensor RootOf(Parameter& p, const Tensor& v, const Hyper& epsilon, bool is_inside) {
+  return is_inside ? Sqrt(v + p.At(epsilon)) : Sqrt(v) + p.At(epsilon);
+}
+
 Moments MomentsOf(Parameter& p, const Tensor& g, const Hyper& beta1, const Hyper& beta2) {
   const Tensor c1 = p.BiasCorrection(beta1), c2 = p.BiasCorrection(beta2);
   const Tensor m = p.Slot("m"), v = p.Slot("v");

@@ -17,6 +17,9 @@ namespace sinter::optim {
 // Returns beta * mean + (1 - beta) * x.
 Tensor Decaying(Parameter& p, const Tensor& mean, const Hyper& beta, const Tensor& x);
 
+// Returns sqrt(v) + epsilon; if `is_inside`, sqrt(v + epsilon).
+Tensor RootOf(Parameter& p, const Tensor& v, const Hyper& epsilon, bool is_inside);
+
 // The first and second moments of Adam, assigned, and their corrections, 1 - beta^t.
 struct Moments {
   Tensor m, v, c1, c2;

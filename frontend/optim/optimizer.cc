@@ -6,7 +6,8 @@ namespace sinter::optim {
 
 namespace {
 
-// Returns m / c1 / (sqrt(v / c2) + epsilon). With `amsgrad`, v is its largest value so far.
+// Returns m / c1 / (sqrt(v / c2) + epsilon), or with the epsilon inside of the root. With `amsgrad`, v is its
+// largest value so far.
 template <typename Adam>
 Tensor AdamStep(Parameter& p, const Adam& o) {
   const Moments moments = MomentsOf(p, p.gradient, o.beta1, o.beta2);
@@ -16,7 +17,7 @@ Tensor AdamStep(Parameter& p, const Adam& o) {
     v = Maximum(p.Slot("v_max"), v);
     p.SetSlot("v_max", v);
   }
-  return moments.m / moments.c1 / (Sqrt(v / moments.c2) + p.At(o.epsilon));
+  return moments.m / moments.c1 / RootOf(p, v / moments.c2, o.epsilon, o.epsilon_inside_root);
 }
 
 }  // namespace

@@ -92,12 +92,15 @@ struct Adam : Rule<Adam> {
   Hyper beta2 = 0.999;
   Hyper epsilon = 1e-8;
   bool amsgrad = false;  // Divides by the root of the largest v so far (Reddi et al., arXiv 1904.09237).
+  bool epsilon_inside_root = false;  // Divides by sqrt(v + epsilon), as `eps_root` of Optax.
   Tensor operator()(Parameter& p) const;
   std::vector<Bounded> Bounds() const;
 };
 
 // Adam with decoupled weight decay: also p -= lr * weight_decay * p (Loshchilov and Hutter, "Decoupled Weight
-// Decay Regularization", arXiv 1711.05101).
+// Decay Regularization", arXiv 1711.05101). Their factor eta scales the whole step, and the rate does not
+// scale their decay: so .learning_rate = alpha * eta and .weight_decay = decay / alpha. A schedule of eta is
+// one of the learning rate.
 struct AdamW : Rule<AdamW> {
   static constexpr char kName[] = "optim::AdamW";
   Hyper learning_rate = 0.001;
@@ -106,6 +109,7 @@ struct AdamW : Rule<AdamW> {
   Hyper epsilon = 1e-8;
   bool amsgrad = false;
   Hyper weight_decay = 0.01;
+  bool epsilon_inside_root = false;
   Tensor operator()(Parameter& p) const;
   std::vector<Bounded> Bounds() const;
 };

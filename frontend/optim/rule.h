@@ -119,7 +119,7 @@ struct Group {
   // only their part of the slots: a step's time does not depend on the table's length. Sgd computes the same
   // numbers; rules with slots leave those of other rows as they were, as PyTorch's SparseAdam does. Hooks see
   // the touched rows. Not for rules that look at whole matrices (Lamb, Muon, a factored Adafactor), averages,
-  // Lars and ApplyAccumulated.
+  // Lookahead, Lars and ApplyAccumulated.
   bool touched_rows_only = false;
 };
 
@@ -136,8 +136,9 @@ struct UpdateOptions {
   std::vector<Group<R>> groups = {};
   std::vector<Hook> hooks = {};  // hooks.h
   std::optional<LossScale> loss_scale = {};
-  std::optional<Average> average = {};  // Keeps averages of the weights, for averages.h.
-  bool allow_unused = false;            // Skips listed variables that the loss does not depend on.
+  std::optional<Average> average = {};      // Keeps averages of the weights, for averages.h.
+  std::optional<Lookahead> lookahead = {};  // Lets slow weights lead the parameters.
+  bool allow_unused = false;                // Skips listed variables that the loss does not depend on.
 };
 
 // The non-template form of a rule with its options, for Sinter's own sources.
@@ -160,6 +161,7 @@ struct Method {
   std::vector<Hook> hooks;
   std::optional<LossScale> loss_scale;
   std::optional<Average> average;
+  std::optional<Lookahead> lookahead;
   bool allow_unused = false;
 };
 UpdateResult MinimizeBy(const Method& method, const Tensor& loss, Where where);
@@ -226,6 +228,7 @@ struct Rule {
                   .hooks = options.hooks,
                   .loss_scale = options.loss_scale,
                   .average = options.average,
+                  .lookahead = options.lookahead,
                   .allow_unused = options.allow_unused};
     for (const Group<R>& group : options.groups) {
       R changed = rule;

@@ -48,6 +48,9 @@ class ParameterList {
 struct LossScale {
   double initial = 65536;  // From 1 to 2^24. A power of two is best: scaling then rounds nothing.
   int64_t double_after = 2000;
+  // Keeps the scale at `initial`. As with the static scale of NVIDIA Apex, gradients are not
+  // looked at: a step whose gradients are not finite is applied as it is.
+  bool constant = false;
 };
 
 // The exponential moving average of each parameter: a = decay * a + (1 - decay) * p after each update; the
@@ -66,6 +69,16 @@ struct Swa {
 // and else f32; "<name>/averaged" counts the values in them. Updates that a loss scale drops are not
 // averaged.
 using Average = std::variant<Ema, Swa>;
+
+// Slow weights that follow the parameters (Zhang et al., "Lookahead Optimizer", arXiv 1907.08610). They start
+// as the parameters are before the first update. After every `every`-th update slow += rate * (p - slow), and
+// p = slow; the rule's state stays as it is. They are the variables "<name>/slow/<parameter>", f64 for f64
+// parameters and else f32; "<name>/lookahead_steps" counts the updates. Updates that a loss scale drops do
+// not count. Averages see the parameters after this. Not with touched rows.
+struct Lookahead {
+  int64_t every = 5;  // At least 1.
+  Hyper rate = 0.5;   // Above 0, at most 1.
+};
 
 // The outcome of an update. Its methods add their ops only when they are called, in the function of the
 // update; after a wrong call they return tensors that are not ok.

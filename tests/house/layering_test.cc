@@ -72,6 +72,7 @@ TEST(LayeringTest, NoCompilerInTheRuntimeNorInPublicHeaders) {
                                             "frontend/ops/subscripts.h",
                                             "frontend/ops/window_checks.h",
                                             "frontend/optim/averaging.h",
+                                            "frontend/optim/lookahead.h",
                                             "frontend/optim/loss_scaling.h",
                                             "frontend/optim/moments.h",
                                             "frontend/optim/optimizer_identity.h",

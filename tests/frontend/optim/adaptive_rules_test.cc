@@ -11,47 +11,11 @@
 #include <vector>
 
 #include "sinter/tests/frontend/error_case.h"
+#include "sinter/tests/frontend/optim/rule_case.h"
 #include "sinter/tests/frontend/run_graph.h"
 
 namespace sinter {
 namespace {
-
-constexpr int kRuleSteps = 100;
-constexpr size_t kSize = 5;
-using Doubles = std::vector<double>;
-
-// The loss is sum(scale * (w - target)^2).
-const std::vector<float> kRuleTarget = {1, -2, 0.5, 3, -0.25};
-const std::vector<float> kRuleScale = {1, 0.1f, 3, 0.5, 2};
-
-struct RuleCase {
-  std::string name;
-  std::function<void(const Tensor& loss, const Tensor& lr)> minimize;
-  // Returns a reference with its own state: it changes w from gradients g in a step that counts from 1.
-  std::function<std::function<void(Doubles& w, Doubles g, double lr, int step)>()> reference;
-  double decay = 0;  // Added to the gradient.
-};
-
-double Squared(double x) { return x * x; }
-double NormOf(const Doubles& v) {
-  double sum = 0;
-  for (const double x : v) sum += x * x;
-  return std::sqrt(sum);
-}
-
-// The corrected moments of Adam.
-struct MomentsReference {
-  double beta1, beta2;
-  Doubles m = Doubles(kSize, 0), v = Doubles(kSize, 0);
-  void Take(const Doubles& g) {
-    for (size_t i = 0; i < kSize; ++i) {
-      m[i] = beta1 * m[i] + (1 - beta1) * g[i];
-      v[i] = beta2 * v[i] + (1 - beta2) * g[i] * g[i];
-    }
-  }
-  double first(size_t i, int step) const { return m[i] / (1 - std::pow(beta1, step)); }
-  double second(size_t i, int step) const { return v[i] / (1 - std::pow(beta2, step)); }
-};
 
 std::vector<RuleCase> ScaledRules() {
   return {
@@ -303,34 +267,11 @@ std::vector<RuleCase> Rules() {
 using AdaptiveRulesTest = DeviceTest;
 
 TEST_F(AdaptiveRulesTest, FollowTheirFormulas) {
-  for (const RuleCase& rule : Rules()) {
-    SCOPED_TRACE(rule.name);
-    Graph graph("g");
-    const Variable w = graph.Variable("w", F32, {kSize}, {.init = {.a = 0.75}});
-    graph.Function("train", Mode::kTrain, [&](Builder& b) {
-      const Tensor target = b.Constant(*HostTensor::FromVector<float>({kSize}, kRuleTarget));
-      const Tensor scale = b.Constant(*HostTensor::FromVector<float>({kSize}, kRuleScale));
-      rule.minimize(Sum(scale * Square(b.Read(w) - target)), b.Scalar("lr"));
-    });
-    Session session = MustStart(graph, {.device = TestDevice()});
-    Doubles expected(kSize, 0.75);
-    const auto reference = rule.reference();
-    for (int step = 1; step <= kRuleSteps; ++step) {
-      const double lr = 0.05 / (1 + 0.01 * step);
-      ASSERT_TRUE(session.Run("train", {{"lr", static_cast<float>(lr)}}).ok());
-      Doubles g(kSize);
-      for (size_t i = 0; i < kSize; ++i) {
-        g[i] = 2 * kRuleScale[i] * (expected[i] - kRuleTarget[i]) + rule.decay * expected[i];
-      }
-      reference(expected, g, static_cast<float>(lr), step);
-    }
-    const std::vector<float> actual = VariableFloats(session, "w");
-    for (size_t i = 0; i < kSize; ++i) {
-      // The sign of a mean near 0 differs in double: such steps of Lion go the other way.
-      const double near = rule.name == "Lion" ? 0.06 : 3e-5 * std::max(1.0, std::fabs(expected[i]));
-      EXPECT_NEAR(actual[i], expected[i], near) << i;
-    }
-  }
+  for (const RuleCase& rule : Rules()) ExpectRule(rule, {.device = TestDevice()});
+}
+
+TEST(AdaptiveRulesOnTwoDevicesTest, FollowTheirFormulas) {
+  for (const RuleCase& rule : Rules()) ExpectRuleOnTwoDevices(rule);
 }
 
 TEST_F(AdaptiveRulesTest, GroupsAndPartsOfABatchWork) {

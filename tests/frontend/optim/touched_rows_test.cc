@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -127,6 +128,34 @@ TEST_F(TouchedRowsTest, AdamIsLazy) {
   }
 }
 
+// The velocity of a row decays only in steps that read it.
+TEST_F(TouchedRowsTest, MomentumIsLazy) {
+  Graph graph("g");
+  graph.Function("train", Mode::kTrain, [](Builder& b) {
+    const Variable table = b.MakeVariable("table", F32, {4, 2});
+    By(optim::Momentum{.learning_rate = 0.5})(Sum(Gather(b.Read(table), b.Input("ids", I32, {3}), 0)), true);
+  });
+  Session session = MustStart(graph, {.device = TestDevice()});
+  std::vector<double> velocity(4, 0), row(4, 0);
+  for (int32_t step = 0; step < 100; ++step) {
+    const std::vector<int32_t> ids = {0, step % 3, step % 2};
+    ASSERT_TRUE(session.Run("train", {{"ids", *HostTensor::FromVector<int32_t>({3}, ids)}}).ok());
+    for (int32_t r = 0; r < 4; ++r) {
+      const auto times = std::count(ids.begin(), ids.end(), r);
+      if (times == 0) continue;
+      velocity[r] = 0.9 * velocity[r] + static_cast<double>(times);
+      row[r] -= 0.5 * velocity[r];
+    }
+  }
+  const std::vector<float> table = VariableFloats(session, "table");
+  const std::vector<float> v = VariableFloats(session, "momentum/v/table");
+  for (int32_t r = 0; r < 4; ++r) {
+    EXPECT_NEAR(table[2 * r + 1], row[r], 1e-5 * (1 + std::abs(row[r]))) << r;
+    EXPECT_NEAR(v[2 * r], velocity[r], 1e-5 * (1 + velocity[r])) << r;
+  }
+  EXPECT_EQ(table[6], 0);
+}
+
 std::string ErrorOf(const Minimize& minimize) {
   return std::string(BuildTable(minimize, true).status().message());
 }
@@ -141,6 +170,11 @@ TEST(TouchedRowsErrorTest, RulesAndOptionsThatNeedAllRows) {
                                              .average = optim::Ema{}});
               }),
               HasSubstr("keeps averages of whole tensors"));
+  EXPECT_THAT(ErrorOf([](const Tensor& loss, bool) {
+                optim::Sgd{}.Minimize(loss, {.groups = {{.of = Glob("table"), .touched_rows_only = true}},
+                                             .lookahead = optim::Lookahead{}});
+              }),
+              HasSubstr("keeps slow weights (.lookahead) of whole tensors; leave out touched_rows_only"));
   EXPECT_THAT(ErrorOf([](const Tensor& loss, bool) {
                 optim::Sgd{}.Minimize(loss, {.groups = {{.of = Glob("weight"), .touched_rows_only = true}}});
               }),
