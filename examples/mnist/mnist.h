@@ -31,6 +31,31 @@ inline absl::StatusOr<NamedBatches> DigitStream(const ImageSet& set, bool is_tra
   return NamedBatches::Create(std::move(batches), {"x", "t"});
 }
 
+// The same batches for one process of several, read with threads: x f32 [rows, 784] and t i32 [rows], its own
+// rows of each batch of 100. Borrows the set. InvalidArgument: the processes do not divide 100.
+inline absl::StatusOr<data::Loader> DigitLoader(const ImageSet& set, bool is_training, data::RankRows rows) {
+  std::vector<NamedTensor> fields;
+  for (const auto& [name, t] : {std::pair("x", &set.images), std::pair("t", &set.labels)}) {
+    SINTER_ASSIGN_OR_RETURN(HostTensor view, HostTensor::View(t->dtype(), t->shape(), t->data()));
+    fields.push_back({name, std::move(view)});
+  }
+  SINTER_ASSIGN_OR_RETURN(const data::Dataset digits, data::OwnTensors(std::move(fields)));
+  const auto widen = [](data::Example digit, SplitMix&) -> absl::StatusOr<data::Example> {
+    std::vector<float> x;
+    for (const uint8_t pixel : *digit.fields[0].Span<uint8_t>()) x.push_back(pixel * (1 / 255.0f));
+    const int32_t t = digit.fields[1].Span<uint8_t>()->front();
+    SINTER_ASSIGN_OR_RETURN(digit.fields[0], HostTensor::FromVector<float>({784}, x));
+    SINTER_ASSIGN_OR_RETURN(digit.fields[1], HostTensor::FromVector<int32_t>({}, {t}));
+    return digit;
+  };
+  return data::Loader::Create(digits.Map(widen),
+                              {.batch = kDigitsPerBatch,
+                               .order = is_training ? data::Shuffled() : data::Sequential(),
+                               .last = LastBatch::kPad,
+                               .seed = 1,
+                               .rows = rows});
+}
+
 inline Graph MnistGraph() {
   Graph graph("mnist", {.seed = 1});
   auto net = nn::Sequential{nn::Linear(100), nn::Relu(), nn::Linear(100), nn::Relu(), nn::Linear(10)};

@@ -67,8 +67,8 @@ namespace internal_loops {
 // The parts of a loop before its body.
 struct Form {
   const char* name;
-  std::vector<Tensor> first, xs;
-  std::optional<Steps> steps;
+  std::vector<Tensor> first = {}, xs = {};
+  std::optional<Steps> steps = std::nullopt;
   bool reverse = false;
   bool is_guarded = false;  // The first carry says whether there is a further trip.
   bool is_default = false;  // True if nobody reads the results when the guard is false.

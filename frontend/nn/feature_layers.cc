@@ -148,7 +148,7 @@ class SpatialDropoutLayer : public Layer {
 
  protected:
   Tensor Forward(const Tensor& x) override {
-    const std::string wrong = OutOfBounds("a probability", probability_, {.low = 0, .below = 1});
+    const std::string wrong = OutOfBounds("a probability", probability_, {.low = 0, .high = 1});
     if (!wrong.empty()) return Fail(x, wrong);
     if (!IsFloat(x.dtype()) || x.rank() < 2) return Fail(x, "takes floats [N, C, ...]");
     if (ModeOf(x) == Mode::kEval) return x;

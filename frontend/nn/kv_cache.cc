@@ -112,7 +112,21 @@ Tensor KvCaches::Attend(std::string_view path, const Tensor& q, const Tensor& k,
   const Tensor keys = extended("k", k), values = extended("v", v);
   if (!keys.ok() || !values.ok()) return {};
   // At the beginning of a sequence there is nothing else to see.
-  if (s.options.begins) return Attention(q, k, v, options, where);
+  if (s.options.begins) {
+    AttentionOptions first = options;
+    for (std::optional<Tensor>* const tensor : {&first.mask, &first.bias}) {
+      if (*tensor && (*tensor)->rank() > 0 && (*tensor)->dim(-1) == context)
+        *tensor = SliceDim(**tensor, (*tensor)->rank() - 1, 0, time, where);
+    }
+    return Attention(q, k, v, first, where);
+  }
+  for (const auto& [what, tensor] : {std::pair("mask", options.mask), std::pair("bias", options.bias)}) {
+    if (!tensor || (tensor->rank() > 0 && tensor->dim(-1) == context)) continue;
+    return call.Fail(absl::StrCat("has a ", what, " ", tensor->ToString(),
+                                  " in a piece behind the beginning, whose ", "queries see all ", context,
+                                  " positions of the cache; give it ", context,
+                                  " keys, and its queries from FirstPosition(x) on"));
+  }
   AttentionOptions seen = options;
   seen.causal = false;
   seen.window = 0;
@@ -120,6 +134,7 @@ Tensor KvCaches::Attend(std::string_view path, const Tensor& q, const Tensor& k,
   const Tensor query =
       Operand(s.builder.Iota(I32, {time, context}, 0, where), where) + Operand(s.position, where);
   seen.mask = Operand(key, where) <= Operand(query, where);
+  if (options.mask) seen.mask = Operand(*seen.mask, where) && Operand(*options.mask, where);
   if (options.window > 0) {
     const Tensor distance = Operand(query, where) - Operand(key, where);
     seen.mask = Operand(*seen.mask, where) &&

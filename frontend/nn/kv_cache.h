@@ -12,10 +12,12 @@
 //     ...
 //   });
 //
-// The layers nn::MultiHeadAttention with `causal` do this by themselves, also below others. A model that
-// adds learned positions takes those from FirstPosition on. The caches are variables, which a run changes in
-// place, so a step's time does not depend on how they are filled. Repeat (ops/loops.h) around the body of
-// "next" makes several tokens in one run.
+// The layers nn::MultiHeadAttention and MaskedAttention with `causal` do this by themselves, also below
+// others, and nn::SinusoidalPositions goes on where the last piece ended. A model that adds learned positions
+// takes those from FirstPosition on. A mask or a bias of a call has as many keys as the caches, [..., time,
+// context]: AlibiBias(b, heads, time, context, FirstPosition(x)). The caches are variables, which a run
+// changes in place, so a step's time does not depend on how they are filled. Repeat (ops/loops.h) around the
+// body of "next" makes several tokens in one run.
 #ifndef SINTER_FRONTEND_NN_KV_CACHE_H_
 #define SINTER_FRONTEND_NN_KV_CACHE_H_
 

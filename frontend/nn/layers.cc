@@ -215,22 +215,39 @@ class EmbeddingLayer : public Layer {
       : count_(count), width_(width), options_(options) {}
   std::string Describe() const override { return absl::StrCat("Embedding(", count_, ", ", width_, ")"); }
 
+  Tensor Attend(const Tensor& x, Where where) {
+    const CallScope scope(*this, {x}, where);
+    if (!scope.ok()) return {};
+    if (!IsFloat(x.dtype()) || x.rank() < 1 || x.dim(-1) != width_) {
+      return Fail(x, absl::StrCat("attends to floats [..., ", width_, "]"), where);
+    }
+    const Tensor weight = Vectors(x);
+    if (!weight.ok()) return {};
+    Shape shape = x.shape();
+    const Tensor rows = Reshape(x, {x.size() / width_, width_});
+    shape.back() = count_;
+    return Reshape(MatMul(rows, Transpose(Cast(weight, x.dtype()), {1, 0})), shape);
+  }
+
  protected:
   Tensor Forward(const Tensor& x) override {
     if (x.dtype() != DType::kI32 && x.dtype() != DType::kI64) {
       return Fail(x, "takes i32 or i64 ids; Cast(ids, I32) first");
     }
-    if (count_ < 1 || width_ < 1) return Fail(x, "needs at least one vector of a width of at least 1");
-    // MakeParameter() takes the element type from a tensor. The ids are integers, so a float stands in
-    // for them.
-    Tensor like = Builder(x.function()).Full(options_.dtype, {}, 0);
-    Tensor weight =
-        MakeParameter(like, "weight", {count_, width_}, options_.weight, static_cast<double>(count_),
-                      static_cast<double>(width_), {"vocabulary", {}});
+    const Tensor weight = Vectors(x);
     return weight.ok() ? Gather(weight, x, 0) : Tensor();
   }
 
  private:
+  Tensor Vectors(const Tensor& x) {
+    if (count_ < 1 || width_ < 1) return Fail(x, "needs at least one vector of a width of at least 1");
+    // MakeParameter() takes the element type from a tensor. The ids are integers, so a float stands in
+    // for them.
+    Tensor like = Builder(x.function()).Full(options_.dtype, {}, 0);
+    return MakeParameter(like, "weight", {count_, width_}, options_.weight, static_cast<double>(count_),
+                         static_cast<double>(width_), {"vocabulary", {}});
+  }
+
   int64_t count_, width_;
   EmbeddingOptions options_;
 };
@@ -258,7 +275,7 @@ class DropoutLayer : public Layer {
  protected:
   Tensor Forward(const Tensor& x) override {
     // Checked in every mode, so that a function in kEval reports the error too.
-    std::string wrong = OutOfBounds("a probability", probability_, {.low = 0, .below = 1});
+    std::string wrong = OutOfBounds("a probability", probability_, {.low = 0, .high = 1});
     if (!wrong.empty()) return Fail(x, wrong);
     return ModeOf(x) == Mode::kTrain ? sinter::Dropout(x, probability_) : x;
   }
@@ -354,6 +371,9 @@ LayerNorm::LayerNorm(double epsilon) : Module(std::make_shared<LayerNormLayer>(e
 RmsNorm::RmsNorm(double epsilon) : Module(std::make_shared<LayerNormLayer>(epsilon, /*rms=*/true)) {}
 Embedding::Embedding(int64_t count, int64_t width, const EmbeddingOptions& options)
     : Module(std::make_shared<EmbeddingLayer>(count, width, options)) {}
+Tensor Embedding::Attend(const Tensor& x, Where where) const {
+  return static_cast<EmbeddingLayer&>(*layer()).Attend(x, where);
+}
 Dropout::Dropout(double probability) : Module(std::make_shared<DropoutLayer>(probability)) {}
 Flatten::Flatten(int64_t first_dim)
     : Module(FromFunction("Flatten", [=](const Tensor& x) { return sinter::Flatten(x, first_dim); })) {}

@@ -111,6 +111,10 @@ struct EmbeddingOptions {
 class Embedding : public Module {
  public:
   Embedding(int64_t count, int64_t width, const EmbeddingOptions& options = {});
+  // x [..., width] times the vectors: [..., count]. An output layer that shares its weights with the inputs
+  // (Press and Wolf, arXiv 1608.05859); freezing and parametrizations hold for both.
+  //   Tensor logits = tokens.Attend(blocks(tokens(ids)));
+  Tensor Attend(const Tensor& x, Where where = Where::current()) const;
 };
 
 // Drops elements in functions in Mode::kTrain; returns its input in Mode::kEval.

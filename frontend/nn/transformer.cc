@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "sinter/frontend/graph/number_bounds.h"
+#include "sinter/frontend/nn/kv_cache.h"
 
 namespace sinter::nn {
 namespace {
@@ -19,7 +20,9 @@ class SinusoidalPositionsLayer : public Layer {
     if (std::string wrong = OutOfBounds("a base", base_, {.above = 0}); !wrong.empty()) return Fail(x, wrong);
     Builder b = BuilderOf(x);
     const int64_t time = x.dim(1), half = x.dim(2) / 2;
-    const Tensor position = Cast(b.Iota(I32, {time, half, 1}, 0), F32);
+    Tensor place = b.Iota(I32, {time, half, 1}, 0);
+    if (KvCaches::Around(x) != nullptr) place = place + FirstPosition(x);
+    const Tensor position = Cast(place, F32);
     const Tensor pair = Cast(b.Iota(I32, {time, half, 1}, 1), F32);
     const Tensor angle = position * Exp(pair * (-std::log(base_) / static_cast<double>(half)));
     const Tensor table = Concat({Sin(angle), Cos(angle)}, 2);

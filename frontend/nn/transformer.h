@@ -17,7 +17,8 @@
 namespace sinter::nn {
 
 // Adds sines and cosines of the positions to x [batch, time, width], of an even width: element 2 i of
-// position t is sin(t / base^(2 i / width)), and element 2 i + 1 its cosine.
+// position t is sin(t / base^(2 i / width)), and element 2 i + 1 its cosine. The first position is 0,
+// or in a scope KvCaches (kv_cache.h) the one behind those that were read before.
 class SinusoidalPositions : public Module {
  public:
   explicit SinusoidalPositions(double base = 10000);

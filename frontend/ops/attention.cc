@@ -35,7 +35,7 @@ std::string WrongIn(const AttentionOptions& o, const Tensor& q, const Shape& sco
                         o.key_lengths->shape() != Shape{scores[0]})) {
     return absl::StrCat("needs key_lengths of type ", TypeString(DType::kI32, {scores[0]}));
   }
-  return OutOfBounds("a dropout", o.dropout, {.low = 0, .below = 1});
+  return OutOfBounds("a dropout", o.dropout, {.low = 0, .high = 1});
 }
 
 // Returns where the options let a query see a key, which broadcasts to the scores; nullopt if everywhere.
@@ -221,17 +221,38 @@ Tensor Rope(const Tensor& x, const RopeOptions& options, Where where) {
   return Cast(Reshape(turned, x.shape()), x.dtype());
 }
 
+namespace {
+
+std::string WrongAlibiHeads(int64_t heads) {
+  if (heads >= 1 && (heads & (heads - 1)) == 0) return "";
+  return absl::StrCat("has ", heads, " heads, which must be a power of two");
+}
+
+Tensor BiasOfDistance(Builder& b, int64_t heads, const Tensor& query, const Tensor& key) {
+  const Tensor slopes = Exp2((b.Iota(F32, {heads, 1, 1}) + 1.0) * (-8.0 / static_cast<double>(heads)));
+  return -(slopes * Abs(query - key));
+}
+
+}  // namespace
+
 Tensor AlibiBias(Builder& b, int64_t heads, int64_t queries, int64_t keys, Where where) {
   const Tensor key = b.Iota(F32, {queries, keys}, 1, where);
   CompositeCall call("AlibiBias", where, {key});
   if (!call.ok()) return {};
-  if (heads < 1 || (heads & (heads - 1)) != 0) {
-    return call.Fail(absl::StrCat("has ", heads, " heads, which must be a power of two"));
-  }
+  if (std::string wrong = WrongAlibiHeads(heads); !wrong.empty()) return call.Fail(wrong);
   if (queries > keys) return call.Fail("has more queries than keys, and they are the last positions");
   const Tensor query = b.Iota(F32, {queries, keys}, 0) + static_cast<double>(keys - queries);
-  const Tensor slopes = Exp2((b.Iota(F32, {heads, 1, 1}) + 1.0) * (-8.0 / static_cast<double>(heads)));
-  return -(slopes * Abs(query - key));
+  return BiasOfDistance(b, heads, query, key);
+}
+
+Tensor AlibiBias(Builder& b, int64_t heads, int64_t queries, int64_t keys, const Operand& first_query,
+                 Where where) {
+  const Tensor key = b.Iota(F32, {queries, keys}, 1, where);
+  CompositeCall call("AlibiBias", where, {key});
+  if (!call.ok()) return {};
+  if (std::string wrong = WrongAlibiHeads(heads); !wrong.empty()) return call.Fail(wrong);
+  const Tensor query = b.Iota(I32, {queries, keys}, 0) + first_query;
+  return query.ok() ? BiasOfDistance(b, heads, Cast(query, F32), key) : Tensor();
 }
 
 }  // namespace sinter

@@ -52,6 +52,9 @@ Tensor Rope(const Tensor& x, const RopeOptions& options = {}, Where where = Wher
 // f32[heads, queries, keys] (Press et al., "ALiBi", arXiv 2108.12409). The queries are the last positions.
 // The number of heads is a power of two.
 Tensor AlibiBias(Builder& b, int64_t heads, int64_t queries, int64_t keys, Where where = Where::current());
+// The same for queries from position `first_query` on, a number or an i32[] (nn::FirstPosition).
+Tensor AlibiBias(Builder& b, int64_t heads, int64_t queries, int64_t keys, const Operand& first_query,
+                 Where where = Where::current());
 
 }  // namespace sinter
 

@@ -36,8 +36,10 @@
 #include "sinter/frontend/optim/hyper.h"
 #include "sinter/frontend/optim/update_options.h"
 
-// GCC counts the empty base class of a rule as a member that Adam{.beta1 = 0.5} leaves out.
-#if defined(__GNUC__) && !defined(__clang__)
+// GCC counts the empty base class of a rule as a member that Adam{.beta1 = 0.5} leaves out, and warns where
+// the rule is written, in the program's own file. So the warning has to stay off behind this line. A program
+// that wants it for its own structs defines SINTER_WARN_OF_MISSING_FIELDS, and gets it for rules too.
+#if defined(__GNUC__) && !defined(__clang__) && !defined(SINTER_WARN_OF_MISSING_FIELDS)
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 #endif
 

@@ -35,24 +35,24 @@ class Extension {
   virtual ~Extension() = default;
 
   // Before everything else, by falling priority: may load an earlier state by Trainer::Load.
-  virtual absl::Status Resume(Trainer& trainer) { return absl::OkStatus(); }
+  virtual absl::Status Resume(Trainer& /*trainer*/) { return absl::OkStatus(); }
   // Before the first update of this process.
-  virtual absl::Status Start(Trainer& trainer) { return absl::OkStatus(); }
+  virtual absl::Status Start(Trainer& /*trainer*/) { return absl::OkStatus(); }
   // After an update, if the trigger fires.
   virtual absl::Status Run(Trainer& trainer) = 0;
   // After a signal to end, when the update and the extensions after it are done.
-  virtual absl::Status Interrupt(Trainer& trainer) { return absl::OkStatus(); }
+  virtual absl::Status Interrupt(Trainer& /*trainer*/) { return absl::OkStatus(); }
   // After an error, in reverse order, before Finish.
-  virtual void OnError(Trainer& trainer, const absl::Status& error) {}
+  virtual void OnError(Trainer& /*trainer*/, const absl::Status& /*error*/) {}
   // At the end, also after an error.
-  virtual absl::Status Finish(Trainer& trainer) { return absl::OkStatus(); }
+  virtual absl::Status Finish(Trainer& /*trainer*/) { return absl::OkStatus(); }
 
   // The state in snapshots. Load is not called if the snapshot has nothing of an extension of this name.
-  virtual void Save(State& state) const {}
-  virtual absl::Status Load(const State& state) { return absl::OkStatus(); }
+  virtual void Save(State& /*state*/) const {}
+  virtual absl::Status Load(const State& /*state*/) { return absl::OkStatus(); }
 
   // Told the unique name that it has in the trainer, by Extend.
-  virtual void Rename(const std::string& name) {}
+  virtual void Rename(const std::string& /*name*/) {}
 
   // Defaults of Trainer::Extend's options.
   virtual std::string name() const { return "extension"; }

@@ -49,11 +49,18 @@ std::string LogJson(const std::vector<Values>& entries) {
   return text + "\n]\n";
 }
 
+absl::Status LogReport::Start(Trainer& trainer) {
+  if (!waited_) waited_ = trainer.progress().input_wait;
+  return absl::OkStatus();
+}
+
 absl::Status LogReport::Run(Trainer& trainer) {
   SINTER_ASSIGN_OR_RETURN(Values entry, trainer.observation());
   entry["epoch"] = std::floor(trainer.progress().epoch);
   entry["iteration"] = static_cast<double>(trainer.progress().iteration);
   entry["elapsed_time"] = trainer.progress().elapsed_time;
+  entry["input_wait"] = trainer.progress().input_wait - *waited_;
+  waited_ = trainer.progress().input_wait;
   entries_.push_back(std::move(entry));
   if (options_.file.empty() || !trainer.is_first()) return absl::OkStatus();
   return WriteFileAtomically(trainer.OutFile(options_.file), LogJson(entries_));
@@ -61,6 +68,7 @@ absl::Status LogReport::Run(Trainer& trainer) {
 
 void LogReport::Save(State& state) const {
   state.SetInteger("entries", static_cast<int64_t>(entries_.size()));
+  if (waited_) state.SetNumber("waited", *waited_);
   for (size_t i = 0; i < entries_.size(); ++i) {
     for (const auto& [key, value] : entries_[i]) state.SetNumber(absl::StrCat("entry/", i, "/", key), value);
   }
@@ -68,6 +76,9 @@ void LogReport::Save(State& state) const {
 
 absl::Status LogReport::Load(const State& state) {
   SINTER_ASSIGN_OR_RETURN(const int64_t count, state.Integer("entries"));
+  if (state.Has("waited")) {
+    SINTER_ASSIGN_OR_RETURN(waited_, state.Number("waited"));
+  }
   entries_.clear();
   for (int64_t i = 0; i < count; ++i) {
     const State part = state.Part(absl::StrCat("entry/", i));

@@ -3,10 +3,12 @@
 //   trainer.Extend(train::LogReport()).Extend(train::PrintReport({"epoch", "main/loss", "elapsed_time"}));
 //
 // The file "log" in the trainer's folder is a list of objects as Chainer's: "epoch", "iteration",
-// "elapsed_time" in seconds, and the mean of every observation since the object before:
+// "elapsed_time" in seconds, and the mean of every observation since the object before. "input_wait" has the
+// seconds since then in which updates waited for batches. If they are much of the time, the data is the
+// bottleneck:
 //
 //   [
-//     {"elapsed_time": 1.5, "epoch": 1, "iteration": 600, "main/loss": 0.31, "validation/main/loss": 0.2}
+//     {"elapsed_time": 1.5, "epoch": 1, "input_wait": 0.02, "iteration": 600, "main/loss": 0.31}
 //   ]
 //
 // A number that is not finite is NaN, Infinity or -Infinity, which Python's json reads. The file is replaced
@@ -15,6 +17,7 @@
 #define SINTER_FRONTEND_TRAIN_LOG_REPORT_H_
 
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,6 +44,7 @@ class LogReport : public Extension {
   // Returns the objects so far; "epoch" counts whole epochs.
   const std::vector<Values>& entries() const { return entries_; }
 
+  absl::Status Start(Trainer& trainer) override;
   absl::Status Run(Trainer& trainer) override;
   void Save(State& state) const override;
   absl::Status Load(const State& state) override;
@@ -50,6 +54,7 @@ class LogReport : public Extension {
  private:
   LogReportOptions options_;
   std::vector<Values> entries_;
+  std::optional<double> waited_;  // Progress::input_wait at the last object, or at the start.
 };
 
 struct PrintReportOptions {

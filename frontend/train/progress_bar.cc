@@ -33,6 +33,8 @@ std::string ProgressText(const Progress& now, const std::optional<TrainingLength
     absl::StrAppendFormat(&text, "  %.3g updates/s", rate);
     if (length) absl::StrAppendFormat(&text, "  %.0f s left", std::max(0.0, updates_left) / rate);
   }
+  if (const double part = now.elapsed_time > 0 ? now.input_wait / now.elapsed_time : 0; part >= 0.01)
+    absl::StrAppendFormat(&text, "  %.0f %% input wait", 100 * part);
   return text;
 }
 

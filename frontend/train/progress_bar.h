@@ -3,6 +3,7 @@
 //   trainer.Extend(train::ProgressBar());
 //   // [==========>             ]  43.2 %  epoch 8.64 of 20  iteration 5184  812 updates/s  8 s left
 //
+// If 1 % of the time or more went into waiting for batches, it adds that part: "35 % input wait".
 // The length is that of the trainer's stop trigger: Epochs, Iterations, or the latest end of EarlyStopping.
 // Without one the line has no bar. It reads no observations, so it waits for nothing. If the output is no
 // terminal (a log file, CI), it prints nothing.

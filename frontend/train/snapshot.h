@@ -46,7 +46,7 @@ class Snapshot : public Extension {
   absl::Status Resume(Trainer& trainer) override;
   absl::Status Run(Trainer& trainer) override;
   absl::Status Interrupt(Trainer& trainer) override;
-  absl::Status Finish(Trainer& trainer) override { return Wait(); }
+  absl::Status Finish(Trainer& /*trainer*/) override { return Wait(); }
   void Save(State& state) const override;
   absl::Status Load(const State& state) override;
   std::string name() const override { return "snapshot"; }

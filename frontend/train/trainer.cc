@@ -162,10 +162,12 @@ absl::Status Trainer::Begin() {
 
 absl::Status Trainer::Step() {
   absl::StatusOr<Batch> batch = absl::InternalError("");
+  const auto asked = std::chrono::steady_clock::now();
   SINTER_RETURN_IF_ERROR(Guarded([&] {
     batch = updater_.stream().Next();
     return absl::OkStatus();
   }));
+  progress_.input_wait += std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count();
   if (absl::IsOutOfRange(batch.status())) {
     Stop("the stream has no more epochs");
     return absl::OkStatus();
@@ -259,6 +261,7 @@ Metadata Trainer::Save() const {
   state.SetNumber("epoch", progress_.epoch);
   state.SetNumber("previous_epoch", progress_.previous_epoch);
   state.SetNumber("elapsed_time", ElapsedTime());
+  state.SetNumber("input_wait", progress_.input_wait);
   state.SetText("stream", updater_.stream().Save());
   for (const auto& [name, value] : inputs_) state.SetNumber("inputs/" + name, value);
   ForEachWindow(*this, [&](const std::string& owner, const Window& window) {
@@ -292,6 +295,10 @@ absl::Status Trainer::Load(const Metadata& metadata) {
   SINTER_ASSIGN_OR_RETURN(now.epoch, state.Number("epoch"));
   SINTER_ASSIGN_OR_RETURN(now.previous_epoch, state.Number("previous_epoch"));
   SINTER_ASSIGN_OR_RETURN(now.elapsed_time, state.Number("elapsed_time"));
+  // Snapshots of former versions lack it.
+  if (state.Has("input_wait")) {
+    SINTER_ASSIGN_OR_RETURN(now.input_wait, state.Number("input_wait"));
+  }
   SINTER_ASSIGN_OR_RETURN(const std::string position, state.Text("stream"));
   SINTER_RETURN_IF_ERROR(In("the stream's position", updater_.stream().Load(position)));
   progress_ = now;

@@ -35,6 +35,7 @@ struct Progress {
   int64_t previous_iteration = 0;
   double previous_epoch = 0;
   double elapsed_time = 0;  // Seconds of training, without the time between a snapshot and its resumption.
+  double input_wait = 0;    // Seconds of these in which updates waited for their batches.
 };
 
 enum class Unit { kIteration, kEpoch };
@@ -55,8 +56,8 @@ class TriggerRule {
  public:
   virtual ~TriggerRule() = default;
   virtual absl::StatusOr<bool> Fires(const Progress& now, const TakeValues& take) = 0;
-  virtual void Save(State& state) const {}
-  virtual absl::Status Load(const State& state) { return absl::OkStatus(); }
+  virtual void Save(State& /*state*/) const {}
+  virtual absl::Status Load(const State& /*state*/) { return absl::OkStatus(); }
   virtual std::unique_ptr<TriggerRule> Clone() const = 0;
   // The length of a training that this trigger ends, for a progress bar.
   virtual std::optional<TrainingLength> Length() const { return std::nullopt; }
@@ -111,7 +112,7 @@ namespace internal_trigger {
 class Condition : public TriggerRule {
  public:
   explicit Condition(std::function<bool(const Progress&)> holds) : holds_(std::move(holds)) {}
-  absl::StatusOr<bool> Fires(const Progress& now, const TakeValues& take) override { return holds_(now); }
+  absl::StatusOr<bool> Fires(const Progress& now, const TakeValues& /*take*/) override { return holds_(now); }
   std::unique_ptr<TriggerRule> Clone() const override { return std::make_unique<Condition>(holds_); }
 
  private:

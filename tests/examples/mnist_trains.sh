@@ -22,7 +22,7 @@ done
 kill -KILL $! || true
 wait $! || true
 "$trainer" --epochs 3 --out parts --device cpu > /dev/null
-timeless() { sed -E 's/"elapsed_time": [^,]*, //' "$1/log"; }
+timeless() { sed -E 's/"(elapsed_time|input_wait)": [^,]*, //g' "$1/log"; }
 diff <(timeless whole) <(timeless parts)
 python3 - whole/snapshot_iter_240.safetensors parts/snapshot_iter_240.safetensors << 'END'
 import struct, sys

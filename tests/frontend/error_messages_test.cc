@@ -166,7 +166,7 @@ std::vector<ErrorCase> NeuralCases() {
          {"parameters of type f32[3]"}),
       In("LayerNormEpsilon", [](Builder& b) { LayerNorm(X(b), X(b, {3}), X(b, {3}), -1); },
          {"epsilon of at least 0"}),
-      In("DropoutRange", [](Builder& b) { Dropout(X(b), 1.0); }, {"at least 0 and below 1, got 1"}),
+      In("DropoutRange", [](Builder& b) { Dropout(X(b), 1.5); }, {"at least 0 and at most 1, got 1.5"}),
       In("MseShapes", [](Builder& b) { MseLoss(X(b), X(b, {2, 1})); }, {"losses do not broadcast"}),
       In("HuberDelta", [](Builder& b) { HuberLoss(X(b), X(b), 0); }, {"delta above 0"}),
       In("GradientsRank",

@@ -81,6 +81,70 @@ TEST(NnTest, DropoutActsInTrainingOnly) {
   EXPECT_THAT(Floats(session, "eval", {{"x", x}}, "y"), ::testing::Each(3.0f));
 }
 
+TEST(NnTest, DropoutMayDropAll) {
+  Graph graph("g");
+  graph.Function("f", Mode::kTrain, [](Builder& b) {
+    const Tensor x = b.Input("x", F32, {3});
+    const Tensor y = nn::Dropout(1)(x);
+    b.Output("y", y);
+    b.Output("gradient", Gradients(Sum(y), std::vector<Tensor>{x})[0]);
+    b.Output("channels", nn::SpatialDropout(1)(b.Ones(F32, {1, 2, 3})));
+    b.Output("op", Dropout(x, 1));
+  });
+  Session session = MustStart(graph);
+  const HostTensor x = *HostTensor::FromVector<float>({3}, {1, -2, 3});
+  for (const char* output : {"y", "gradient", "channels", "op"})
+    EXPECT_THAT(Floats(session, "f", {{"x", x}}, output), ::testing::Each(0.0f)) << output;
+}
+
+// The vectors of an embedding as the weights of an output layer.
+TEST(NnTest, EmbeddingsAttend) {
+  for (const bool is_parametrized : {false, true}) {
+    Graph graph("g", {.seed = 2});
+    nn::Embedding tokens(5, 3);
+    tokens.Named("tokens");
+    if (is_parametrized) nn::WeightNorm(tokens, {.dim = 0});
+    graph.Function("f", Mode::kEval, [&](Builder& b) {
+      const Tensor x = b.Input("x", F32, {2, 1, 3});
+      b.Output("logits", tokens.Attend(x));
+      b.Output("products", MatMul(Reshape(x, {2, 3}), Transpose(tokens(b.Iota(I32, {5})), {1, 0})));
+    });
+    Session session = MustStart(graph);
+    const HostTensor x = *HostTensor::FromVector<float>({2, 1, 3}, {1, 2, 3, -4, 5, -6});
+    const std::vector<float> logits = Floats(session, "f", {{"x", x}}, "logits");
+    EXPECT_EQ(logits.size(), 10u);
+    EXPECT_THAT(logits, ::testing::Pointwise(::testing::FloatNear(1e-5f),
+                                             Floats(session, "f", {{"x", x}}, "products")));
+  }
+}
+
+TEST(NnTest, FrozenEmbeddingsAttendWithoutAGradient) {
+  Graph graph("g");
+  nn::Embedding tokens(5, 3);
+  tokens.Named("tokens").Freeze();
+  nn::Module middle = nn::Linear(3).Named("middle");
+  graph.Function("train", Mode::kTrain, [&](Builder& b) {
+    const Tensor ids = b.Input("ids", I32, {2});
+    const Tensor loss = Mean(SoftmaxCrossEntropy(tokens.Attend(middle(tokens(ids))), ids));
+    b.Output("loss", loss);
+    optim::Sgd{.learning_rate = 0.1}.Minimize(loss);
+  });
+  EXPECT_TRUE(tokens.parameters().empty());
+  ASSERT_EQ(tokens.state().size(), 1u);
+  Session session = MustStart(graph);
+  const auto table = [&] {
+    const HostTensor value = *session.ReadVariable("tokens.weight");
+    const auto numbers = value.Span<float>().value();
+    return std::vector<float>(numbers.begin(), numbers.end());
+  };
+  const std::vector<float> before = table();
+  const HostTensor ids = *HostTensor::FromVector<int32_t>({2}, {1, 4});
+  const float first = Floats(session, "train", {{"ids", ids}}, "loss")[0];
+  for (int i = 0; i < 20; ++i) Floats(session, "train", {{"ids", ids}}, "loss");
+  EXPECT_LT(Floats(session, "train", {{"ids", ids}}, "loss")[0], first);
+  EXPECT_EQ(table(), before);
+}
+
 TEST(NnTest, BatchNormNormalisesAndKeepsRunningStatistics) {
   Graph graph("g");
   nn::BatchNorm norm({.epsilon = 0, .momentum = 0.5});

@@ -333,7 +333,7 @@ INSTANTIATE_TEST_SUITE_P(
            {"has a bias that does not broadcast to the scores"}),
         In("Lengths", [](Builder& b) { Attend(b, {.key_lengths = X(b, {3}, I32)}); },
            {"needs key_lengths of type i32[2]"}),
-        In("DropoutOfWeights", [](Builder& b) { Attend(b, {.dropout = 1}); }, {"a dropout"}),
+        In("DropoutOfWeights", [](Builder& b) { Attend(b, {.dropout = 1.5}); }, {"a dropout"}),
         In("MathOfHalf",
            [](Builder& b) {
              const Tensor x = X(b, {1, 2, 1, 2}, BF16);

@@ -156,7 +156,7 @@ INSTANTIATE_TEST_SUITE_P(
            {"EmbeddingBag(3, 2)", "takes i32 or i64 ids [..., n]"}),
         In("BagSize", [](Builder& b) { nn::EmbeddingBag(0, 2)(X(b, {2, 3}, I32)); },
            {"needs at least one vector"}),
-        In("SpatialProbability", [](Builder& b) { nn::SpatialDropout(1)(X(b)); }, {"a probability"}),
+        In("SpatialProbability", [](Builder& b) { nn::SpatialDropout(1.5)(X(b)); }, {"a probability"}),
         In("SpatialRank", [](Builder& b) { nn::SpatialDropout(0.5)(X(b, {3})); },
            {"takes floats [N, C, ...]"})),
     ErrorCaseName);

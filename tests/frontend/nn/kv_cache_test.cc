@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -63,10 +64,12 @@ HostTensor TokenIds(int64_t first, int64_t time) {
   return ids;
 }
 
+// Maps ids to logits.
+using PieceModel = std::function<Tensor(Builder& b, const Tensor& ids)>;
+
 // Functions of the whole sequence and of its pieces.
-Graph BuildPieces(const nn::MultiHeadAttentionOptions& options, const nn::KvCacheOptions& cache) {
+Graph BuildPieces(const PieceModel& model, const nn::KvCacheOptions& cache) {
   Graph graph("g", {.seed = 4});
-  CachedModel model(options);
   const auto add = [&](const std::string& name, int64_t time, bool is_cached, bool begins) {
     graph.Function(name, Mode::kEval, [&](Builder& b) {
       std::optional<nn::KvCaches> caches;
@@ -84,10 +87,10 @@ Graph BuildPieces(const nn::MultiHeadAttentionOptions& options, const nn::KvCach
 }
 
 // Compares positions read in pieces with the whole sequence, twice, since a prompt begins anew.
-void ExpectPiecesGiveTheWhole(const nn::MultiHeadAttentionOptions& options,
-                              const nn::KvCacheOptions& cache = {.context = kPositions},
-                              float tolerance = 2e-5f) {
-  Session session = MustStart(BuildPieces(options, cache), {.device = TestDevice()});
+void ExpectModelSeesTheWhole(const PieceModel& model,
+                             const nn::KvCacheOptions& cache = {.context = kPositions},
+                             float tolerance = 2e-5f) {
+  Session session = MustStart(BuildPieces(model, cache), {.device = TestDevice()});
   const std::vector<float> whole = Floats(session, "whole", {{"ids", TokenIds(0, kPositions)}}, "logits");
   for (int repeat = 0; repeat < 2; ++repeat) {
     int64_t first = 0;
@@ -109,6 +112,12 @@ void ExpectPiecesGiveTheWhole(const nn::MultiHeadAttentionOptions& options,
   }
 }
 
+void ExpectPiecesGiveTheWhole(const nn::MultiHeadAttentionOptions& options,
+                              const nn::KvCacheOptions& cache = {.context = kPositions},
+                              float tolerance = 2e-5f) {
+  ExpectModelSeesTheWhole(CachedModel(options), cache, tolerance);
+}
+
 TEST_F(KvCacheTest, PiecesGiveTheWhole) { ExpectPiecesGiveTheWhole({.causal = true}); }
 
 TEST_F(KvCacheTest, HeadsMayShareKeysAndTurn) {
@@ -121,6 +130,31 @@ TEST_F(KvCacheTest, WindowsForget) {
 
 TEST_F(KvCacheTest, CachesMayBeNarrow) {
   ExpectPiecesGiveTheWhole({.causal = true}, {.context = kPositions, .dtype = BF16}, 0.05f);
+}
+
+TEST_F(KvCacheTest, SinesGoOn) {
+  nn::Module net = nn::Sequential{nn::Embedding(kTokens, kModelWidth), nn::SinusoidalPositions(),
+                                  nn::MultiHeadAttention(4, {.causal = true}), nn::Linear(kTokens)};
+  ExpectModelSeesTheWhole([net](Builder&, const Tensor& ids) { return net(ids); });
+}
+
+TEST_F(KvCacheTest, MasksAndBiasesHaveTheKeysOfTheCache) {
+  nn::Module tokens = nn::Embedding(kTokens, kModelWidth).Named("tokens");
+  nn::MaskedAttention attention(4, {.causal = true});
+  nn::Module head = nn::Linear(kTokens).Named("head");
+  ExpectModelSeesTheWhole([=](Builder& b, const Tensor& ids) {
+    const int64_t time = ids.dim(1), keys = nn::KvCaches::Around(ids) ? kPositions : time;
+    const Tensor bias = AlibiBias(b, 4, time, keys, nn::FirstPosition(ids));
+    return head(attention(tokens(ids), {.mask = Sin(b.Iota(F32, {keys})) < 0.7, .bias = bias}));
+  });
+}
+
+TEST_F(KvCacheTest, TransformersGoOn) {
+  nn::Module tokens = nn::Embedding(kTokens, kModelWidth).Named("tokens");
+  nn::TransformerEncoder encoder(2, 4, {.causal = true, .kv_heads = 2, .rope = RopeOptions{}, .window = 5});
+  nn::SinusoidalPositions sines;
+  nn::Module head = nn::Linear(kTokens).Named("head");
+  ExpectModelSeesTheWhole([=](Builder&, const Tensor& ids) { return head(encoder(sines(tokens(ids)), {})); });
 }
 
 // Several tokens in one run are those of as many runs.
@@ -210,6 +244,12 @@ INSTANTIATE_TEST_SUITE_P(
                          AttendTo(b, {.causal = true}, {1, 5, 4});
                        },
                        {"has a context of 4 for an input of 5 positions"}),
+                    In("KeysOfAMask",
+                       [](Builder& b) {
+                         nn::KvCaches caches(b, {.context = 4});
+                         nn::MaskedAttention(2, {.causal = true})(X(b, {1, 2, 4}), {.bias = X(b, {2, 2})});
+                       },
+                       {"has a bias f32[2,2] in a piece behind the beginning", "give it 4 keys"}),
                     In("Twice",
                        [](Builder& b) {
                          nn::KvCaches caches(b, {.context = 4});

@@ -1,9 +1,12 @@
 // Reports and small extensions.
 #include "sinter/frontend/train/extensions.h"
 
+#include <chrono>
 #include <cmath>
 #include <cstring>
+#include <thread>
 
+#include "absl/strings/str_format.h"
 #include "sinter/frontend/train/event_file.h"
 #include "sinter/frontend/train/number_text.h"
 #include "sinter/tests/frontend/train/small_training.h"
@@ -91,10 +94,11 @@ TEST_F(ExtensionsTest, LogReportWritesJson) {
   EXPECT_EQ(lines[0], "[");
   EXPECT_EQ(lines[3], "]");
   EXPECT_THAT(lines[1], testing::StartsWith("  {\"elapsed_time\": "));
-  EXPECT_THAT(lines[1], HasSubstr(", \"epoch\": 1, \"iteration\": 6, \"main/accuracy\": "));
+  EXPECT_THAT(lines[1], HasSubstr(", \"epoch\": 1, \"input_wait\": "));
+  EXPECT_THAT(lines[1], HasSubstr(", \"iteration\": 6, \"main/accuracy\": "));
   EXPECT_THAT(lines[1], HasSubstr(", \"odd \\\"key\\\"\": NaN, \"validation/main/accuracy\": "));
   EXPECT_THAT(lines[1], testing::EndsWith("},"));
-  EXPECT_THAT(lines[2], HasSubstr("\"epoch\": 2, \"iteration\": 12, "));
+  EXPECT_THAT(lines[2], HasSubstr("\"iteration\": 12, "));
   EXPECT_THAT(lines[2], HasSubstr("\"odd \\\"key\\\"\": Infinity, "));
   const Values& entry = trainer.Find<LogReport>()->entries()[1];
   EXPECT_THAT(lines[2], HasSubstr("\"main/loss\": " + ExactText(entry.at("main/loss")) + ","));
@@ -111,6 +115,50 @@ TEST_F(ExtensionsTest, PrintReportPrintsARowForEachEntry) {
   EXPECT_THAT(Lines(printed.text()),
               ElementsAre("epoch       lr          no such     iteration",
                           "1           0.5                     6", "2           0.5                     12"));
+}
+
+// Gives the batches of another stream, each after 5 ms.
+class SlowStream : public BatchStream {
+ public:
+  explicit SlowStream(BatchStream& of) : of_(of) {}
+  absl::StatusOr<Batch> Next() override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return of_.Next();
+  }
+  std::vector<std::string> names() const override { return of_.names(); }
+  int64_t batches_per_epoch() const override { return of_.batches_per_epoch(); }
+  int64_t num_examples() const override { return of_.num_examples(); }
+  std::string Save() const override { return of_.Save(); }
+  absl::Status Load(std::string_view position) override { return of_.Load(position); }
+
+ private:
+  BatchStream& of_;
+};
+
+TEST_F(ExtensionsTest, ReportsSayHowLongUpdatesWaitedForInput) {
+  SlowStream slow(training_.stream);
+  Printed printed;
+  Trainer trainer(training_.session, Updater(slow, "train", {.inputs = {{"lr", 0.1}}}), Until(Epochs(2)));
+  trainer.Extend(LogReport()).Extend(PrintReport({"input_wait"}, {.out = printed.file()}));
+  ASSERT_OK(trainer.Run());
+  const std::vector<Values>& entries = trainer.Find<LogReport>()->entries();
+  ASSERT_EQ(entries.size(), 2u);
+  // Each epoch has 6 updates, and a row counts those of its epoch alone.
+  for (const Values& entry : entries) EXPECT_GE(entry.at("input_wait"), 0.030);
+  EXPECT_DOUBLE_EQ(entries[0].at("input_wait") + entries[1].at("input_wait"), trainer.progress().input_wait);
+  EXPECT_LT(trainer.progress().input_wait, trainer.progress().elapsed_time);
+  EXPECT_EQ(Lines(printed.text())[2], absl::StrFormat("%g", entries[1].at("input_wait")));
+
+  // A resumed training goes on counting; a log that is new there does not count what was before it.
+  Trainer resumed(training_.session, Updater(slow, "train", {.inputs = {{"lr", 0.1}}}), Until(Epochs(3)));
+  resumed.Extend(LogReport()).Extend(LogReport({.file = "new"}), {.name = "New"});
+  ASSERT_OK(resumed.Load(trainer.Save()));
+  EXPECT_EQ(resumed.progress().input_wait, trainer.progress().input_wait);
+  ASSERT_OK(resumed.Run());
+  EXPECT_EQ(resumed.Find<LogReport>()->entries().size(), 3u);
+  const double third = resumed.Find<LogReport>()->entries()[2].at("input_wait");
+  EXPECT_DOUBLE_EQ(third, resumed.progress().input_wait - trainer.progress().input_wait);
+  EXPECT_THAT(ReadAll(folder_.File("new")), HasSubstr("\"input_wait\": " + ExactText(third) + ", "));
 }
 
 TEST_F(ExtensionsTest, ReportsNeedALog) {
@@ -133,6 +181,11 @@ TEST_F(ExtensionsTest, ProgressBarSaysWhatIsDone) {
   EXPECT_EQ(ProgressText(now, TrainingLength{12, kIteration}, 6, 0),
             "[======                  ]  25.0 %  epoch 0.50  iteration 3 of 12");
   EXPECT_EQ(ProgressText(now, std::nullopt, 6, 4), "epoch 0.50  iteration 3  4 updates/s");
+  Progress waiting = now;
+  waiting.elapsed_time = 2;
+  waiting.input_wait = 0.7;
+  EXPECT_EQ(ProgressText(waiting, std::nullopt, 6, 4),
+            "epoch 0.50  iteration 3  4 updates/s  35 % input wait");
   Printed terminal, file;
   Trainer trainer(training_.session, training_.Update(), Until(Iterations(2)));
   trainer

@@ -48,15 +48,19 @@ Result Train(const std::string& folder, const Interruption& run) {
   result.status = trainer.Run();
   result.variables = training.Variables();
   result.log = trainer.Find<LogReport>()->entries();
-  for (Values& entry : result.log) entry.erase("elapsed_time");
+  for (Values& entry : result.log) {
+    for (const char* time : {"elapsed_time", "input_wait"}) entry.erase(time);
+  }
   return result;
 }
 
 // The text of a log without its times.
 std::string Timeless(const std::string& path) {
   std::string text = ReadAll(path);
-  for (size_t at = 0; (at = text.find("\"elapsed_time\": ", at)) != std::string::npos;)
-    text.erase(at, text.find(',', at) - at + 2);
+  for (const char* time : {"\"elapsed_time\": ", "\"input_wait\": "}) {
+    for (size_t at = 0; (at = text.find(time, at)) != std::string::npos;)
+      text.erase(at, text.find(',', at) - at + 2);
+  }
   return text;
 }
 
