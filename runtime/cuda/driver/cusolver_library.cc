@@ -54,8 +54,6 @@ absl::Status OpenCusolver(Cusolver* f) {
       {"cusolverDnDgesvdj_bufferSize", &f->DgesvdjBufferSize},
       {"cusolverDnSgesvdj", &f->Sgesvdj},
       {"cusolverDnDgesvdj", &f->Dgesvdj},
-      {"cusolverDnXgesvdp_bufferSize", &f->XgesvdpBufferSize},
-      {"cusolverDnXgesvdp", &f->Xgesvdp},
   }));
   int major = 0, minor = 0;
   SINTER_RETURN_IF_ERROR(CusolverStatus(f->GetProperty(MAJOR_VERSION, &major), "say its version"));

@@ -53,8 +53,6 @@ struct Cusolver {
   decltype(&cusolverDnDgesvdj_bufferSize) DgesvdjBufferSize;
   decltype(&cusolverDnSgesvdj) Sgesvdj;
   decltype(&cusolverDnDgesvdj) Dgesvdj;
-  decltype(&cusolverDnXgesvdp_bufferSize) XgesvdpBufferSize;
-  decltype(&cusolverDnXgesvdp) Xgesvdp;
 };
 
 // Returns the same pointer for the life of the process. FailedPrecondition as in library_loader.h; a failed

@@ -22,8 +22,6 @@ constexpr int64_t kMostEighBatched = 512;
 constexpr size_t kMostGroupBytes = size_t{256} << 20;
 // gesvdjBatched takes no larger ones.
 constexpr int64_t kMostSvdBatched = 32;
-// Above, gesvdp is faster than gesvdj: 11 ms instead of 18 for 512 rows, 2.4 instead of 3.7 for 128.
-constexpr int64_t kMostSvdJacobi = 256;
 
 // The triangle of a matrix in columns that is the lower one of rows.
 constexpr cublasFillMode_t kLowerOfRows = CUBLAS_FILL_MODE_UPPER;
@@ -250,7 +248,7 @@ class SvdStep : public SpectrumStep {
     u_ = AddElements(together * size_of_u());
     v_ = AddElements(together * short_ * short_);
     if (is_batched_) return LoadBatched();
-    return short_ <= kMostSvdJacobi ? LoadJacobi() : LoadPolar();
+    return LoadOneByOne();
   }
 
  private:
@@ -270,7 +268,9 @@ class SvdStep : public SpectrumStep {
     return AddWork(elements_, &work_);
   }
 
-  absl::Status LoadJacobi() {
+  // gesvdp would take 11 ms where gesvdj takes 18, for 512 rows, but its vectors are wrong for matrices of low
+  // rank: those of 300 x 300 ones gave elements of 3.6 in f32.
+  absl::Status LoadOneByOne() {
     const Cusolver& f = *solver().functions;
     const T* const any = static_cast<const T*>(session().any_memory());
     SINTER_RETURN_IF_ERROR(
@@ -281,20 +281,6 @@ class SvdStep : public SpectrumStep {
     return AddWork(elements_, &work_);
   }
 
-  absl::Status LoadPolar() {
-    size_t device = 0, host = 0;
-    const void* const any = session().any_memory();
-    SINTER_RETURN_IF_ERROR(CusolverStatus(
-        solver().functions->XgesvdpBufferSize(solver().handle, solver().parameters, CUSOLVER_EIG_MODE_VECTOR,
-                                              /*econ=*/1, long_, short_, kCudaType<T>, any, long_,
-                                              kCudaType<T>, any, kCudaType<T>, any, long_, kCudaType<T>, any,
-                                              short_, kCudaType<T>, &device, &host),
-        "plan singular vectors"));
-    work_ = AddPart(device);
-    on_host_.resize(host);
-    return absl::OkStatus();
-  }
-
   absl::Status Enqueue(const StepArgs& args) override {
     SINTER_RETURN_IF_ERROR(Check(args.buffers[0], bad(args), /*only_lower=*/false));
     const int64_t together = is_batched_ ? shape().batch : 1;
@@ -303,10 +289,8 @@ class SvdStep : public SpectrumStep {
       T* const values = static_cast<T*>(args.buffers[2]) + first * short_;
       if (is_batched_) {
         SINTER_RETURN_IF_ERROR(FindTogether(args, values));
-      } else if (short_ <= kMostSvdJacobi) {
-        SINTER_RETURN_IF_ERROR(FindByJacobi(args, values, info(args) + first));
       } else {
-        SINTER_RETURN_IF_ERROR(FindByPolarFactor(args, values, info(args) + first));
+        SINTER_RETURN_IF_ERROR(FindOne(args, values, info(args) + first));
       }
       SINTER_RETURN_IF_ERROR(GiveVectors(args, first, together));
     }
@@ -337,24 +321,13 @@ class SvdStep : public SpectrumStep {
         "find singular vectors");
   }
 
-  absl::Status FindByJacobi(const StepArgs& args, T* values, int* info) const {
+  absl::Status FindOne(const StepArgs& args, T* values, int* info) const {
     const Cusolver& f = *solver().functions;
     return CusolverStatus(TypedOf<T>(f.Sgesvdj, f.Dgesvdj)(
                               solver().handle, CUSOLVER_EIG_MODE_VECTOR, /*econ=*/1, rows(), columns(),
                               At<T>(args, copy_), rows(), values, At<T>(args, u_), rows(), At<T>(args, v_),
                               columns(), At<T>(args, work_), elements_, info, solver().singular_jacobi),
                           "find singular vectors");
-  }
-
-  absl::Status FindByPolarFactor(const StepArgs& args, T* values, int* info) {
-    double error = 0;
-    return CusolverStatus(
-        solver().functions->Xgesvdp(
-            solver().handle, solver().parameters, CUSOLVER_EIG_MODE_VECTOR,
-            /*econ=*/1, long_, short_, kCudaType<T>, At<void>(args, copy_), long_, kCudaType<T>, values,
-            kCudaType<T>, At<void>(args, u_), long_, kCudaType<T>, At<void>(args, v_), short_, kCudaType<T>,
-            At<void>(args, work_), work_.bytes, on_host_.data(), on_host_.size(), info, &error),
-        "find singular vectors");
   }
 
   absl::Status GiveVectors(const StepArgs& args, int64_t first, int64_t count) const {
@@ -375,8 +348,7 @@ class SvdStep : public SpectrumStep {
   const int64_t long_, short_;
   const bool is_tall_, is_batched_;
   Part copy_, u_, v_, work_;
-  int elements_ = 0;  // Size of work_, for Jacobi iterations.
-  std::vector<std::byte> on_host_;
+  int elements_ = 0;  // Size of work_.
 };
 
 MatrixShape ShapeOfSpectrum(std::span<const int64_t> parameters, int64_t rows, int64_t columns) {
