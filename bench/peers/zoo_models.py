@@ -318,51 +318,25 @@ def rope(x):
     return torch.cat([a * angles.cos() - b * angles.sin(), b * angles.cos() + a * angles.sin()], -1)
 
 
-class LlamaAttention(nn.Module):
-    def __init__(self, width, heads, kv_heads):
-        super().__init__()
-        self.heads, self.kv_heads = heads, kv_heads
-        self.qkv = nn.Linear(width, width + 2 * kv_heads * width // heads, bias=False)
-        self.out = nn.Linear(width, width, bias=False)
-
-    def forward(self, x):
-        n, t, width = x.shape
-        all_heads = self.qkv(x).view(n, t, self.heads + 2 * self.kv_heads, -1)
-        q, k, v = all_heads.split([self.heads, self.kv_heads, self.kv_heads], 2)
-        q, k, v = rope(q).transpose(1, 2), rope(k).transpose(1, 2), v.transpose(1, 2)
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
-        return self.out(y.transpose(1, 2).reshape(n, t, width))
-
-
-class GatedMlp(nn.Module):
-    def __init__(self, width, hidden):
-        super().__init__()
-        self.up, self.down = nn.Linear(width, 2 * hidden, bias=False), nn.Linear(hidden, width, bias=False)
-
-    def forward(self, x):
-        gate, up = self.up(x).chunk(2, -1)
-        return self.down(F.silu(gate) * up)
-
-
 class LlamaBlock(nn.Module):
     def __init__(self, width, heads, kv_heads):
         super().__init__()
+        self.heads, self.kv_heads = heads, kv_heads
         self.norm1, self.norm2 = nn.RMSNorm(width, eps=1e-5), nn.RMSNorm(width, eps=1e-5)
-        self.attention, self.mlp = LlamaAttention(width, heads, kv_heads), GatedMlp(width, 3 * width)
+        self.attention = nn.ModuleDict({
+            "qkv": nn.Linear(width, width + 2 * kv_heads * width // heads, bias=False), "out": nn.Linear(width, width, bias=False)})
+        self.mlp = nn.ModuleDict({
+            "up": nn.Linear(width, 6 * width, bias=False), "down": nn.Linear(3 * width, width, bias=False)})
 
     def forward(self, x):
-        x = x + self.attention(self.norm1(x))
-        return x + self.mlp(self.norm2(x))
-
-
-class LlamaLayers(nn.Module):
-    def __init__(self, layers, width, heads, kv_heads):
-        super().__init__()
-        self.blocks = nn.Sequential(*[LlamaBlock(width, heads, kv_heads) for _ in range(layers)])
-        self.norm = nn.RMSNorm(width, eps=1e-5)
-
-    def forward(self, x):
-        return self.norm(self.blocks(x))
+        n, t, width = x.shape
+        parts = self.attention["qkv"](self.norm1(x)).view(n, t, self.heads + 2 * self.kv_heads, -1)
+        q, k, v = parts.split([self.heads, self.kv_heads, self.kv_heads], 2)
+        q, k, v = rope(q).transpose(1, 2), rope(k).transpose(1, 2), v.transpose(1, 2)
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+        x = x + self.attention["out"](y.transpose(1, 2).reshape(n, t, width))
+        gate, up = self.mlp["up"](self.norm2(x)).chunk(2, -1)
+        return x + self.mlp["down"](F.silu(gate) * up)
 
 
 class Llama(nn.Module):
@@ -370,11 +344,13 @@ class Llama(nn.Module):
         super().__init__()
         vocabulary, width, layers = (1000, 128, 4) if large else (40, 32, 2)
         self.words = nn.Embedding(vocabulary, width)
-        self.layers = LlamaLayers(layers, width, 4, 2)
+        self.layers = nn.ModuleDict({
+            "blocks": nn.Sequential(*[LlamaBlock(width, 4, 2) for _ in range(layers)]), "norm": nn.RMSNorm(width, eps=1e-5)})
         self.head = nn.Linear(width, vocabulary, bias=False)
 
     def loss(self, texts):
-        return next_word_loss(self.head(self.layers(self.words(texts[:, :-1]))), texts)
+        x = self.layers["blocks"](self.words(texts[:, :-1]))
+        return next_word_loss(self.head(self.layers["norm"](x)), texts)
 
     def functions(self):
         adamw = optimizer(torch.optim.AdamW, lr=3e-3, betas=(0.9, 0.95), weight_decay=0.1)

@@ -72,9 +72,8 @@ void FunctionBuilder::PlaceInserted(mlir::Operation* op) {
 ir::DeviceAttr FunctionBuilder::DeviceOf(mlir::Value value) const {
   if (mlir::Operation* op = value.getDefiningOp()) {
     if (auto point = llvm::dyn_cast<ir::GradientPointOp>(op)) return DeviceOf(point.getX());
-    auto gradients = llvm::dyn_cast<ir::GradientsOp>(op);
-    if (!gradients) return known_device_.lookup(op);
-    return DeviceOf(gradients.getXs()[llvm::cast<mlir::OpResult>(value).getResultNumber()]);
+    if (!llvm::isa<ir::GradientsOp>(op)) return known_device_.lookup(op);
+    return DeviceOf(op->getOperand(1 + llvm::cast<mlir::OpResult>(value).getResultNumber()));
   }
   if (value.getParentBlock() != &func_.getBody().front()) return {};  // Known once the loop is placed.
   mlir::DictionaryAttr attributes =

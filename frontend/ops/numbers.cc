@@ -88,7 +88,7 @@ Tensor CopySign(const Tensor& x, Operand sign) {
   if (!sign.is_tensor()) return std::signbit(sign.number().real()) ? -size : size;
   // -0 is told from 0 by its reciprocal.
   const Tensor signs = StopGradient(sign.tensor());
-  return Select(signs < 0.0 || (Equal(signs, 0.0) && Reciprocal(signs) < 0.0), -size, size);
+  return Select(signs < 0.0 || (Equal(signs, 0.0) && 1.0 / signs < 0.0), -size, size);
 }
 
 Tensor NanToNum(const Tensor& x, const NanToNumOptions& options, Where where) {

@@ -96,7 +96,8 @@ class ScalarBuilder {
   Scalar logicalOr(Scalar x, Scalar y);
   Scalar logicalXor(Scalar x, Scalar y);
   Scalar logicalNot(Scalar x);
-  // Of integers. Shifts by a negative number or by the width leave no bit of x but its sign, to the right.
+  // Bits of integers. A shift by a negative number or by the width leaves no bit of x, but to the right its
+  // sign.
   Scalar bitAnd(Scalar x, Scalar y);
   Scalar bitOr(Scalar x, Scalar y);
   Scalar bitXor(Scalar x, Scalar y);

@@ -120,7 +120,7 @@ TEST(PlacementTest, MixingIsAnErrorWithBothLinesAndTheFix) {
                     HasSubstr("CompileOptions::copies = Copies::kAutomatic"), at(line - 1), at(line - 3)));
 }
 
-// Where the program asks for the CPU throughout, nothing runs on the device of the options, nor do gradients.
+// Nothing runs on the device of the options, nor do gradients.
 TEST(PlacementTest, AProgramWholeOnTheCpuStaysThere) {
   Graph graph("g");
   graph.Function("f", Mode::kTrain, [](Builder& b) {

@@ -268,8 +268,8 @@ class SvdStep : public SpectrumStep {
     return AddWork(elements_, &work_);
   }
 
-  // gesvdp would take 11 ms where gesvdj takes 18, for 512 rows, but its vectors are wrong for matrices of low
-  // rank: those of 300 x 300 ones gave elements of 3.6 in f32.
+  // gesvdp would take 11 ms where gesvdj takes 18, for 512 rows, but its vectors are wrong for matrices of
+  // low rank: those of 300 x 300 ones gave elements of 3.6 in f32.
   absl::Status LoadOneByOne() {
     const Cusolver& f = *solver().functions;
     const T* const any = static_cast<const T*>(session().any_memory());
