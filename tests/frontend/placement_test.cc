@@ -121,7 +121,7 @@ TEST(PlacementTest, MixingIsAnErrorWithBothLinesAndTheFix) {
 }
 
 // Nothing runs on the device of the options, nor do gradients.
-TEST(PlacementTest, AProgramWholeOnTheCpuStaysThere) {
+TEST(PlacementTest, AProgramWholeOnTheFirstCpuStaysThere) {
   Graph graph("g");
   graph.Function("f", Mode::kTrain, [](Builder& b) {
     const Tensor x = Exp(b.Input("x", F32, {4, 4}));
@@ -130,7 +130,7 @@ TEST(PlacementTest, AProgramWholeOnTheCpuStaysThere) {
     b.Output("y", y);
     b.Output("dx", Gradients(y, {x})[0]);
   });
-  const absl::StatusOr<Plan> plan = Compile(graph, {.device = Device::Gpu(0)});
+  const absl::StatusOr<Plan> plan = Compile(graph, {.device = kCpu1});
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_THAT(plan->Devices(), ElementsAre(Device::Cpu()));
 }
