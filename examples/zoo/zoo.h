@@ -21,8 +21,8 @@
 //
 // With --dump FOLDER the trainer writes what bench/peers/judge_zoo.py repeats in PyTorch:
 //   weights.safetensors    the variables before the first step
-//   inputs.safetensors     the inputs of each call: "3/x" is the input "x" of the fourth call, "data/x" that of
-//                          all calls
+//   inputs.safetensors     the inputs of each call: "3/x" is the input "x" of the fourth call, and "data/x"
+//                          that of all calls
 //   gradients.safetensors  the gradients in the first call of each function: "train/0.weight"
 //   final.safetensors      the variables after the last step
 //   model.plan             the plan, for `sinter profile`
