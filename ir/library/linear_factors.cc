@@ -107,6 +107,12 @@ SmallVector<Value> BuildConv(Op op, mlir::OpBuilder& builder, mlir::ValueRange o
   for (auto [factor, cut] : llvm::zip_equal(rule.factors, parts)) {
     if (factor.name == 'g') groups *= cut.size;
   }
+  if (groups == 0) {  // The part has no channel, and a convolution has at least one group.
+    GraphBuilder b(builder, part.getLoc());
+    const Value none = b.zeros(b.wrap(part.getResult())).value;
+    part.erase();
+    return {none};
+  }
   part.setGroups(groups);
   return {part.getResult()};
 }
