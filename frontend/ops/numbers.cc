@@ -12,10 +12,10 @@ namespace {
 
 constexpr const char* kFloatNumbers = "takes floats (f64, f32, bf16, f16); Cast(x, F32) first";
 
-std::vector<Tensor> TensorsOf(std::initializer_list<const Operand*> operands) {
+std::vector<Tensor> OperandTensors(std::initializer_list<Operand> operands) {
   std::vector<Tensor> tensors;
-  for (const Operand* operand : operands) {
-    if (operand->is_tensor()) tensors.push_back(operand->tensor());
+  for (const Operand& operand : operands) {
+    if (operand.is_tensor()) tensors.push_back(operand.tensor());
   }
   return tensors;
 }
@@ -36,12 +36,13 @@ double LargestOf(DType dtype) {
 }  // namespace
 
 Tensor FloorDivide(Operand x, Operand y) {
-  CompositeCall call("FloorDivide", x.where(), TensorsOf({&x, &y}));
+  CompositeCall call("FloorDivide", x.where(), OperandTensors({x, y}));
   if (!call.ok()) return {};
   const DType dtype = x.is_tensor() ? x.tensor().dtype() : y.tensor().dtype();
   if (!IsNumber(dtype)) return call.Fail("takes numbers, not i1 and not 8-bit floats; Cast(x, F32) first");
   const Tensor quotient = x / y;
-  if (!quotient.ok() || IsFloat(dtype)) return quotient.ok() ? Floor(quotient) : quotient;
+  if (!quotient.ok()) return {};
+  if (IsFloat(dtype)) return Floor(quotient);
   // The quotient is rounded up where the two remainders differ.
   return quotient - Cast(NotEqual(Rem(x, y), Mod(x, y)), dtype);
 }
@@ -54,9 +55,7 @@ Tensor Frac(const Tensor& x, Where where) {
 }
 
 Tensor Lerp(const Tensor& x, const Tensor& y, Operand weight) {
-  CompositeCall call(
-      "Lerp", weight.where(),
-      weight.is_tensor() ? std::vector<Tensor>{x, y, weight.tensor()} : std::vector<Tensor>{x, y});
+  CompositeCall call("Lerp", weight.where(), OperandTensors({x, y, weight}));
   if (!call.ok()) return {};
   if (!IsFloat(x.dtype())) return call.Fail(kFloatNumbers);
   const Tensor way = y - x;
@@ -80,8 +79,7 @@ Tensor Cbrt(const Tensor& x, Where where) {
 }
 
 Tensor CopySign(const Tensor& x, Operand sign) {
-  CompositeCall call("CopySign", sign.where(),
-                     sign.is_tensor() ? std::vector<Tensor>{x, sign.tensor()} : std::vector<Tensor>{x});
+  CompositeCall call("CopySign", sign.where(), OperandTensors({x, sign}));
   if (!call.ok()) return {};
   if (!IsFloat(x.dtype())) return call.Fail(kFloatNumbers);
   const Tensor size = Abs(x);
