@@ -19,6 +19,10 @@ namespace sinter {
 #define GEN_PASS_DECL
 #include "passes/passes.h.inc"
 
+// The attribute of a module in which the pass `rematerialise`, if no plan fits, leaves the bytes of the
+// smallest one.
+inline constexpr llvm::StringLiteral kLeastBytesAttr = "plan.least_bytes";
+
 // Registers every pass for MLIR's textual pipelines.
 void RegisterPasses();
 

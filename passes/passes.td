@@ -90,6 +90,20 @@ def GroupBatchNorm : Pass<"sinter-group-batch-norm", "::mlir::func::FuncOp"> {
   let options = [Option<"groups", "groups", "int64_t", "1", "Number of parts">];
 }
 
+def SegmentScans : Pass<"sinter-segment-scans", "::mlir::func::FuncOp"> {
+  let summary = "Cut loops that a gradient passes into segments, which the gradient computes again";
+  let description = [{
+    A loop of T trips becomes a loop over segments, each of which is a loop of T / `segments` trips, rounded up; trips that are
+    left are a segment of their own. The gradient then keeps the carries at the starts of the segments, and what the trips of
+    one segment need at a time. Loops that end by data stay.
+  }];
+  let options = [
+    Option<"segments", "segments", "int64_t", "1", "Segments of each loop">,
+    Option<"report", "report", "bool", "false", "Remark on each loop that is cut">
+  ];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+}
+
 def Differentiate : Pass<"sinter-differentiate", "::mlir::func::FuncOp"> {
   let summary = "Replace sinter.gradients by the ops that compute them";
   let description = [{

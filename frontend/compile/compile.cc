@@ -48,6 +48,11 @@ absl::Status CheckBytes(const CompileOptions& options) {
                                                    ": give the bytes of the smallest sums that are exchanged "
                                                    "by copies, or 0 to let the compiler choose"));
   }
+  if (options.scan_segments < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("CompileOptions::scan_segments is ", options.scan_segments,
+                     ": give a number of segments, 1 for none, or 0 to let the compiler choose"));
+  }
   if (options.exchange_parts < 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("CompileOptions::exchange_parts is ", options.exchange_parts,
@@ -60,6 +65,9 @@ absl::Status CheckBytes(const CompileOptions& options) {
   }
   return absl::OkStatus();
 }
+
+// Most segments that loops are cut into for a memory limit.
+constexpr int64_t kMostSegments = 64;
 
 // Dumps of the generated kernels, in addition to the stages.
 constexpr std::pair<const char*, codegen::KernelText> kKernelDumps[] = {
@@ -103,47 +111,64 @@ absl::StatusOr<int> CpuOptimization() {
       absl::StrCat("SINTER_CPU_OPTIMIZATION is \"", text, "\": write 0, 1, 2 or 3"));
 }
 
+// Returns a number that differs, but for a chance of 2^-64, if the module has changed. Attributes are unique
+// objects of their context, so their addresses stand for them. mlir::OperationFingerPrint takes ten times as
+// long.
+uint64_t FingerPrint(mlir::ModuleOp module) {
+  llvm::hash_code hash = 0;
+  module->walk<mlir::WalkOrder::PreOrder>([&](mlir::Operation* op) {
+    hash = llvm::hash_combine(hash, op, op->getParentOp(), op->getName().getAsOpaquePointer(),
+                              op->getRawDictionaryAttrs().getAsOpaquePointer(), op->hashProperties(),
+                              op->getLoc().getAsOpaquePointer());
+    for (mlir::Type type : op->getResultTypes()) hash = llvm::hash_combine(hash, type.getAsOpaquePointer());
+    for (mlir::Value operand : op->getOperands())
+      hash = llvm::hash_combine(hash, operand.getAsOpaquePointer());
+    for (mlir::Region& region : op->getRegions()) {
+      for (mlir::Block& block : region) {
+        for (mlir::BlockArgument argument : block.getArguments())
+          hash = llvm::hash_combine(hash, argument.getAsOpaquePointer(),
+                                    argument.getType().getAsOpaquePointer());
+      }
+    }
+  });
+  return hash;
+}
+
 // Simplifies a module, unless nothing has changed it since the last time. Most models have no loops, images
 // or unit dimensions to rewrite, and simplifying a long program takes longer than finding that.
 class Simplifier {
  public:
   mlir::LogicalResult Run(mlir::ModuleOp module, bool verify) {
-    if (last_ && *last_ == mlir::OperationFingerPrint(module)) return mlir::success();
+    if (last_ == FingerPrint(module)) return mlir::success();
     mlir::PassManager manager(module.getContext(), mlir::ModuleOp::getOperationName());
     manager.enableVerifier(verify);
     AddSimplify(manager);
     const mlir::LogicalResult result = manager.run(module);
-    last_.emplace(module);
+    last_ = FingerPrint(module);
     return result;
   }
 
  private:
-  std::optional<mlir::OperationFingerPrint> last_;
+  std::optional<uint64_t> last_;
 };
 
-// Runs every stage on `module`, which is modified, and emits the plan. `unnamed` is the plan's name if the
-// module has none.
-absl::StatusOr<Plan> CompileModule(mlir::ModuleOp module, const std::string& unnamed,
-                                   const CompileOptions& given, CompileReport& report) {
-  SINTER_RETURN_IF_ERROR(CheckDumpNames(given.dump_stages));
-  SINTER_RETURN_IF_ERROR(CheckBytes(given));
-  SINTER_ASSIGN_OR_RETURN(const CompileOptions options, WithMesh(given, module));
-  auto wants_dump = [&](const std::string& stage) {
-    return std::any_of(options.dump_stages.begin(), options.dump_stages.end(),
-                       [&](const std::string& s) { return s == "all" || StageOf(s) == stage; });
-  };
-  if (options.threads < 0) {
-    return absl::InvalidArgumentError(absl::StrCat("CompileOptions::threads is ", options.threads,
-                                                   ": give a number of threads, or 0 for one a core"));
-  }
-  SINTER_RETURN_IF_ERROR(CheckRunningCpu());
-  SINTER_ASSIGN_OR_RETURN(std::vector<codegen::CpuTarget> targets,
-                          codegen::ParseCpuTargets(options.target_cpu.names));
-  SINTER_ASSIGN_OR_RETURN(const int opt_level, CpuOptimization());
-  Diagnostics diagnostics(module.getContext());
-  if (mlir::failed(mlir::verify(module))) return diagnostics.Error("verify");
-  SINTER_RETURN_IF_ERROR(SetMesh(module, options));
+bool WantsDump(const CompileOptions& options, const std::string& stage) {
+  return std::any_of(options.dump_stages.begin(), options.dump_stages.end(),
+                     [&](const std::string& s) { return s == "all" || StageOf(s) == stage; });
+}
+
+// A run of the pipeline.
+struct Staged {
+  absl::Status status;
+  std::string failed_stage;  // Empty if none failed.
+  CompileReport report;
   std::vector<std::string> whole_notes;
+};
+
+// Runs every stage on `module`, which is modified.
+Staged RunStages(mlir::ModuleOp module, const CompileOptions& options) {
+  Diagnostics diagnostics(module.getContext());
+  Staged run;
   Simplifier simplifier;
   for (const Stage& stage : Pipeline()) {
     auto start = std::chrono::steady_clock::now();
@@ -152,31 +177,91 @@ absl::StatusOr<Plan> CompileModule(mlir::ModuleOp module, const std::string& unn
     stage.add(manager, options);
     if (options.verify_each_pass) manager.addPass(createVerifyPlacement());
     if (mlir::failed(manager.run(module)) ||
-        (stage.simplifies && mlir::failed(simplifier.Run(module, options.verify_each_pass))))
-      return diagnostics.Error(stage.name);
+        (stage.simplifies && mlir::failed(simplifier.Run(module, options.verify_each_pass)))) {
+      run.failed_stage = stage.name;
+      run.status = diagnostics.Error(stage.name);
+      return run;
+    }
     std::vector<std::string> remarks = diagnostics.TakeRemarks();
-    if (stage.explains_ranks) whole_notes.insert(whole_notes.end(), remarks.begin(), remarks.end());
+    if (stage.explains_ranks) run.whole_notes.insert(run.whole_notes.end(), remarks.begin(), remarks.end());
     if (stage.remarks) {
-      std::vector<std::string>& lines = report.*stage.remarks;
+      std::vector<std::string>& lines = run.report.*stage.remarks;
       lines.insert(lines.end(), remarks.begin(), remarks.end());
     }
-    report.stage_ms.emplace_back(stage.name, MsSince(start));
-    if (stage.name == "localise") report.exchanges = FindExchanges(module);
-    if (wants_dump(stage.name)) {
-      report.dumps[stage.name] = Print(module);
-      for (const std::string& name : options.dump_stages) {
-        if (StageOf(name) == stage.name) report.dumps[name] = report.dumps[stage.name];
-      }
+    run.report.stage_ms.emplace_back(stage.name, MsSince(start));
+    if (stage.name == "localise") run.report.exchanges = FindExchanges(module);
+    if (!WantsDump(options, stage.name)) continue;
+    run.report.dumps[stage.name] = Print(module);
+    for (const std::string& name : options.dump_stages) {
+      if (StageOf(name) == stage.name) run.report.dumps[name] = run.report.dumps[stage.name];
     }
   }
+  return run;
+}
+
+bool HasLoopsAndGradients(mlir::ModuleOp module) {
+  bool loops = false, gradients = false;
+  module.walk([&](mlir::Operation* op) {
+    loops |= llvm::isa<ir::ScanOp>(op), gradients |= llvm::isa<ir::GradientsOp>(op);
+  });
+  return loops && gradients;
+}
+
+// Runs every stage on `module`, which becomes the plan's. If the plan does not fit the memory limit, cuts
+// loops into twice as many segments, and again. After the last trial the error is that of the one that needs
+// the least memory.
+Staged RunStagesToFit(mlir::OwningOpRef<mlir::ModuleOp>& module, CompileOptions options) {
+  const bool may_cut =
+      options.memory_limit > 0 && options.scan_segments == 0 && HasLoopsAndGradients(*module);
+  if (!may_cut) return RunStages(*module, options);
+  std::optional<Staged> best;
+  int64_t least_bytes = 0;
+  for (options.scan_segments = 1; options.scan_segments <= kMostSegments; options.scan_segments *= 2) {
+    mlir::OwningOpRef<mlir::ModuleOp> trial = module->clone();
+    Staged run = RunStages(*trial, options);
+    if (run.failed_stage != "rematerialise") {
+      module = std::move(trial);
+      return run;
+    }
+    const int64_t bytes = (*trial)->getAttrOfType<mlir::IntegerAttr>(kLeastBytesAttr).getInt();
+    if (best.has_value() && bytes >= least_bytes) continue;
+    least_bytes = bytes;
+    best = std::move(run);
+  }
+  return *std::move(best);
+}
+
+// Runs every stage on `module` and emits the plan. `unnamed` is the plan's name if the module has none.
+absl::StatusOr<Plan> CompileModule(mlir::OwningOpRef<mlir::ModuleOp> owned, const std::string& unnamed,
+                                   const CompileOptions& given, CompileReport& report) {
+  SINTER_RETURN_IF_ERROR(CheckDumpNames(given.dump_stages));
+  SINTER_RETURN_IF_ERROR(CheckBytes(given));
+  SINTER_ASSIGN_OR_RETURN(const CompileOptions options, WithMesh(given, *owned));
+  if (options.threads < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("CompileOptions::threads is ", options.threads,
+                                                   ": give a number of threads, or 0 for one a core"));
+  }
+  SINTER_RETURN_IF_ERROR(CheckRunningCpu());
+  SINTER_ASSIGN_OR_RETURN(std::vector<codegen::CpuTarget> targets,
+                          codegen::ParseCpuTargets(options.target_cpu.names));
+  SINTER_ASSIGN_OR_RETURN(const int opt_level, CpuOptimization());
+  {
+    Diagnostics diagnostics(owned->getContext());
+    if (mlir::failed(mlir::verify(*owned))) return diagnostics.Error("verify");
+  }
+  SINTER_RETURN_IF_ERROR(SetMesh(*owned, options));
+  Staged run = RunStagesToFit(owned, options);
+  report = std::move(run.report);
+  SINTER_RETURN_IF_ERROR(run.status);
+  mlir::ModuleOp module = *owned;
   codegen::EmitOptions emit{.targets = std::move(targets),
                             .name = module.getName().value_or(unnamed).str(),
                             .opt_level = opt_level,
                             .threads = options.threads,
                             .gpu_architectures = ArchitecturesOf(options.gpu_architectures, module),
-                            .whole_notes = std::move(whole_notes)};
+                            .whole_notes = std::move(run.whole_notes)};
   for (const auto& [name, kind] : kKernelDumps) {
-    if (!wants_dump(name)) continue;
+    if (!WantsDump(options, name)) continue;
     SINTER_ASSIGN_OR_RETURN(report.dumps[name], codegen::DumpKernels(module, emit, kind));
   }
   auto start = std::chrono::steady_clock::now();
@@ -222,7 +307,7 @@ absl::StatusOr<Plan> Compile(const Graph& graph, const CompileOptions& options, 
   }
   mlir::OwningOpRef<mlir::ModuleOp> module = graph.state()->module().clone();
   CompileReport ignored;
-  return CompileModule(*module, graph.name(), options, report ? *report : ignored);
+  return CompileModule(std::move(module), graph.name(), options, report ? *report : ignored);
 }
 
 absl::StatusOr<Plan> CompileText(std::string_view mlir, std::string_view name, const CompileOptions& options,
@@ -239,7 +324,7 @@ absl::StatusOr<Plan> CompileText(std::string_view mlir, std::string_view name, c
     if (!module) return diagnostics.Error("parse");
   }
   CompileReport ignored;
-  return CompileModule(*module, std::filesystem::path(name).stem().string(), options,
+  return CompileModule(std::move(module), std::filesystem::path(name).stem().string(), options,
                        report ? *report : ignored);
 }
 

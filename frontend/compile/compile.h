@@ -86,6 +86,11 @@ struct CompileOptions {
   // fit, the error gives the smallest possible limit and the lines of the largest values. Requires
   // reuse_memory.
   int64_t memory_limit = 0;
+  // Cuts each loop that a gradient passes into this many segments, whose trips the gradient computes again
+  // instead of keeping what each of them needs (control/loops.h, ScanOptions::segments). Losses are the same;
+  // gradients that sum over trips agree within rounding. 0: 1, or with a memory_limit as few as let the plan
+  // fit, at most 64.
+  int64_t scan_segments = 0;
   // Computes logits larger than this many bytes in chunks of rows of about this size, so that they are never
   // in memory whole. The same holds for any matmul whose rows are processed independently. Losses are the
   // same; gradients that sum over rows agree within rounding. 0: never in chunks.

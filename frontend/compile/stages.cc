@@ -62,6 +62,10 @@ void GroupBatchNorm(Manager& m, const CompileOptions& o) {
   if (groups > 1) m.addNestedPass<FuncOp>(createGroupBatchNorm({.groups = groups}));
 }
 
+void SegmentScans(Manager& m, const CompileOptions& o) {
+  m.addNestedPass<FuncOp>(createSegmentScans({.segments = o.scan_segments, .report = o.report}));
+}
+
 void Differentiate(Manager& m, const CompileOptions& o) {
   m.addNestedPass<FuncOp>(createDifferentiate());
   // The gradients of user kernels have been copied to their uses by now.
@@ -176,12 +180,13 @@ std::vector<Stage> TensorStages() {
        },
        &CompileReport::casts},
       {"group-batch-norm", GroupBatchNorm},
+      {"segment-scans", SegmentScans, &CompileReport::memory},
       {"differentiate", Differentiate},
       {"decompose", Decompose, &CompileReport::fusion},
       {"concat-along-first",
        [](Manager& m, const Options&) { m.addNestedPass<FuncOp>(createConcatAlongFirst()); }},
-      Simplified({"drop-unread-stats",
-                  [](Manager& m, const Options&) { m.addNestedPass<FuncOp>(createDropUnreadStats()); }}),
+      {"drop-unread-stats",
+       [](Manager& m, const Options&) { m.addNestedPass<FuncOp>(createDropUnreadStats()); }},
       Simplified({"fold-constants", Fold}),
       Simplified({"split-loops", SplitLoops}),
       Simplified({"narrow-loops", NarrowLoops}),
@@ -280,7 +285,10 @@ std::vector<Stage> PlanStages() {
 }  // namespace
 
 void AddSimplify(Manager& manager) {
-  manager.addNestedPass<FuncOp>(mlir::createCanonicalizerPass());
+  // The driver erases dead ops itself, and there is no control flow between blocks to simplify.
+  mlir::GreedyRewriteConfig config;
+  config.enableRegionSimplification = mlir::GreedySimplifyRegionLevel::Disabled;
+  manager.addNestedPass<FuncOp>(mlir::createCanonicalizerPass(config));
   manager.addNestedPass<FuncOp>(mlir::createCSEPass());
 }
 

@@ -52,7 +52,7 @@ struct ScanOptions {
   // The number of equal parts into which the trips are cut. The gradient then keeps only the carries at the
   // starts of the parts, and computes each part again when it comes to it. With S parts of T trips it keeps
   // S carries and what T / S trips need, which is least at an S of about sqrt(T). This takes the time of
-  // about one more forward pass.
+  // about one more forward pass. CompileOptions::memory_limit cuts loops by itself.
   int64_t segments = 1;
 };
 

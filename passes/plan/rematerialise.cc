@@ -101,6 +101,8 @@ class FunctionBudget {
   }
 
   mlir::LogicalResult fail(LiveRanges::Peak& peak, int64_t arena) {
+    mlir::Operation* module = function_->getParentOp();
+    module->setAttr(kLeastBytesAttr, mlir::Builder(module->getContext()).getI64IntegerAttr(fixed_ + arena));
     auto error =
         mlir::emitError(function_.getLoc())
         << "function @" << function_.getSymName() << " needs at least " << fixed_ + arena << " bytes on "

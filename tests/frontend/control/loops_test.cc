@@ -9,6 +9,7 @@
 namespace sinter {
 namespace {
 
+using testing::Contains;
 using testing::FloatNear;
 using testing::HasSubstr;
 using testing::Pointwise;
@@ -152,6 +153,96 @@ TEST_F(LoopsTest, SegmentsSaveMemoryAndChangeNothing) {
   }
   EXPECT_THAT(results[1], Pointwise(FloatNear(2e-5F), results[0]));
   EXPECT_LT(2 * arenas[1], arenas[0]);
+}
+
+// A recurrence over 50 trips, in whose body the number of the trip counts, with its gradient.
+Graph LongRecurrence(bool reverse) {
+  constexpr int64_t kTrips = 50;
+  Graph graph("long");
+  graph.Function("f", Mode::kEval, [&](Builder& b) {
+    Tensor in = b.Input("x", F32, {kTrips, kBatch, kInputs}),
+           weight = b.Input("w", F32, {kInputs + kWidth, 2 * kWidth});
+    const Tensor zeros = b.Full(F32, {kBatch, kWidth}, 0.0),
+                 numbers = Cast(b.Iota(I32, {kTrips}, 0), F32) * 0.02;
+    auto step = [&](State s, std::pair<Tensor, Tensor> slices) {
+      s = Cell(s, slices.first * slices.second, weight);
+      return std::pair(s, Sum(s.h));
+    };
+    auto [last, hs] = Scan(State{zeros, zeros}, std::pair(in, numbers), step, {.reverse = reverse});
+    auto counted = Scan(last.h, Steps{kTrips},
+                        [&](const Tensor& h, const Tensor& trip) {
+                          const Tensor next = Tanh(h * (Cast(trip, F32) * 0.02 + 0.5));
+                          return std::pair(next, next);
+                        },
+                        {.reverse = reverse});
+    b.Output("hs", hs);
+    b.Output("all", counted.second);
+    b.Output("g", Gradients(Sum(hs * hs) + Sum(last.c) + Sum(Square(counted.second)), {weight})[0]);
+  });
+  return graph;
+}
+
+std::vector<float> RunRecurrence(Plan plan) {
+  absl::StatusOr<Session> session = Session::Create(std::move(plan));
+  SINTER_CHECK(session.ok()) << session.status();
+  const HostTensor x = RandomFloats({50, kBatch, kInputs}, 1),
+                   w = RandomFloats({kInputs + kWidth, 2 * kWidth}, 2);
+  std::vector<float> all;
+  for (const char* output : {"hs", "all", "g"}) {
+    for (float value : Floats(*session, "f", {{"x", x}, {"w", w}}, output)) all.push_back(value);
+  }
+  return all;
+}
+
+// Numbers of segments that do and do not divide the trips.
+TEST_F(LoopsTest, CutsLoopsOnItsOwn) {
+  for (const bool reverse : {false, true}) {
+    const Graph graph = LongRecurrence(reverse);
+    const std::vector<float> whole = RunRecurrence(*Compile(graph, {.device = TestDevice()}));
+    for (const int64_t segments : {2, 5, 7, 26, 50}) {
+      SCOPED_TRACE(absl::StrCat(segments, " segments, reverse ", reverse));
+      CompileReport report;
+      absl::StatusOr<Plan> plan =
+          Compile(graph, {.device = TestDevice(), .scan_segments = segments, .report = true}, &report);
+      ASSERT_TRUE(plan.ok()) << plan.status();
+      EXPECT_THAT(report.memory,
+                  Contains(HasSubstr(
+                      absl::StrCat("keeps carries every ", (50 + segments - 1) / segments, " of 50 trips"))))
+          << segments;
+      EXPECT_THAT(RunRecurrence(*std::move(plan)), Pointwise(FloatNear(2e-5F), whole));
+    }
+  }
+}
+
+// Under a memory limit loops are cut into as few segments as fit; an error says the least that could be.
+TEST_F(LoopsTest, CutsLoopsToFitAMemoryLimit) {
+  const Graph graph = LongRecurrence(false);
+  const auto compile = [&](int64_t limit, CompileReport* report) {
+    return Compile(graph, {.device = TestDevice(), .memory_limit = limit, .report = true}, report);
+  };
+  CompileReport report;
+  absl::StatusOr<Plan> free = compile(int64_t{1} << 30, &report);
+  ASSERT_TRUE(free.ok()) << free.status();
+  EXPECT_THAT(report.memory, testing::Each(testing::Not(HasSubstr("keeps carries"))));
+  const int64_t whole = free->Function("f")->arena_bytes;
+  const std::vector<float> expected = RunRecurrence(*std::move(free));
+
+  absl::StatusOr<Plan> cut = compile(whole * 7 / 10, &report);
+  ASSERT_TRUE(cut.ok()) << cut.status();
+  EXPECT_LE(cut->Function("f")->arena_bytes, whole * 7 / 10);
+  EXPECT_THAT(report.memory, Contains(HasSubstr("keeps carries every 25 of 50 trips")));
+  EXPECT_THAT(RunRecurrence(*std::move(cut)), Pointwise(FloatNear(2e-5F), expected));
+
+  const std::string message(compile(1000, nullptr).status().message());
+  const std::string start = "needs at least ";
+  ASSERT_THAT(message, HasSubstr(start));
+  const int64_t least = std::stoll(message.substr(message.find(start) + start.size()));
+  EXPECT_LT(least, whole / 2);
+  EXPECT_TRUE(compile(least, nullptr).ok());
+  EXPECT_FALSE(compile(least - 1, nullptr).ok());
+  EXPECT_EQ(Compile(graph, {.scan_segments = -1}).status().message(),
+            "CompileOptions::scan_segments is -1: give a number of segments, 1 for none, or 0 to let the "
+            "compiler choose");
 }
 
 // Rows of a triangle: an inner loop that depends on the outer's carry, weights shared by both.
