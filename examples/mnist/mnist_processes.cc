@@ -31,7 +31,7 @@ absl::Status Main(sn::World* world, double epochs, const std::string& out) {
   train::Trainer trainer(session, train::Updater(stream, "train"),
                          {.stop = train::Epochs(epochs), .out = out, .world = world});
   trainer.Extend(train::Evaluator(test, "test"))
-      .Extend(train::Snapshot({.keep = 3, .autoload = true}))
+      .Extend(train::Snapshot({.keep = 3, .autoload = true, .asynchronous = true}))
       .Extend(train::LogReport())
       .Extend(train::PrintReport({"epoch", "main/loss", "validation/main/loss", "validation/main/accuracy",
                                   "input_wait", "elapsed_time"}))

@@ -45,6 +45,13 @@ absl::StatusOr<std::vector<NamedTensor>> Variables(const Session& session) {
   return tensors;
 }
 
+// True if ranks hold parts of variables, which all processes then write together.
+bool IsWrittenTogether(Trainer& trainer) {
+  const std::span<const VariableInfo> variables = trainer.session().variables();
+  return trainer.options().world != nullptr && trainer.options().world->size() > 1 &&
+         std::ranges::any_of(variables, [](const VariableInfo& v) { return v.is_cut || v.is_sum; });
+}
+
 // Loads a snapshot, also of a program with other metrics: those that the file lacks begin empty.
 absl::StatusOr<Metadata> LoadSnapshot(Session& session, const std::string& path) {
   std::set<std::string> in_file, in_session, shared;
@@ -107,9 +114,10 @@ absl::Status Snapshot::Resume(Trainer& trainer) {
   if (options_.keep > 0 && !has_iteration())
     return absl::InvalidArgumentError(
         absl::StrCat("keep is for files whose names have an iteration; \"", options_.file, "\" is one file"));
-  World* const world = trainer.options().world;
-  if (options_.asynchronous && world != nullptr && world->size() > 1)
-    return absl::UnimplementedError("asynchronous snapshots are not possible with several processes");
+  if (options_.asynchronous && IsWrittenTogether(trainer))
+    return absl::UnimplementedError(
+        "asynchronous snapshots are not possible where ranks hold parts of variables, as with "
+        "parallel::Zero; leave out .asynchronous, or keep whole variables on each rank");
   if (!options_.autoload) return absl::OkStatus();
   SINTER_ASSIGN_OR_RETURN(const std::string newest, Newest(trainer.options().out));
   if (newest.empty()) return absl::OkStatus();
@@ -128,6 +136,7 @@ absl::Status Snapshot::Write(Trainer& trainer, const std::string& path, std::vec
   SINTER_RETURN_IF_ERROR(Wait());
   const Metadata metadata = trainer.Save();
   if (options_.asynchronous) {
+    if (!trainer.is_first()) return absl::OkStatus();
     SINTER_ASSIGN_OR_RETURN(std::vector<NamedTensor> tensors, Variables(trainer.session()));
     writing_ = std::async(std::launch::async,
                           [path, metadata, folder = trainer.options().out, doomed = std::move(doomed),
@@ -137,11 +146,7 @@ absl::Status Snapshot::Write(Trainer& trainer, const std::string& path, std::vec
                           });
     return absl::OkStatus();
   }
-  // All processes save together if ranks hold parts of variables.
-  const std::span<const VariableInfo> variables = trainer.session().variables();
-  const bool is_together =
-      std::ranges::any_of(variables, [](const VariableInfo& v) { return v.is_cut || v.is_sum; });
-  if (trainer.is_first() || is_together)
+  if (trainer.is_first() || IsWrittenTogether(trainer))
     SINTER_RETURN_IF_ERROR(SaveCheckpoint(trainer.session(), path, metadata));
   return trainer.is_first() ? Remove(trainer.options().out, doomed) : absl::OkStatus();
 }

@@ -31,7 +31,8 @@ struct SnapshotOptions {
   // InvalidArgument, DataLoss: it does not fit, or is damaged.
   bool autoload = false;
   // Copies the variables at once, and writes them on a thread while training goes on. An error is that of the
-  // next snapshot or of the end. Needs main memory for the copy; not with several processes.
+  // next snapshot or of the end. Needs main memory for the copy. Of several processes the first one writes;
+  // Unimplemented if ranks hold parts of variables.
   bool asynchronous = false;
   // Also writes when a signal ends the training, if the name has an iteration or with autoload. Such a file
   // does not count for `keep`.

@@ -217,16 +217,20 @@ absl::Status Trainer::Run() {
   if (has_run_)
     return absl::FailedPreconditionError("Trainer::Run was called before; make another Trainer to train on");
   has_run_ = true;
-  const bool is_alone = options_.world == nullptr || options_.world->size() == 1;
-  const SignalScope signals(options_.catch_signals && is_alone);
+  SignalWatch signals(options_.world, options_.catch_signals);
   absl::Status status = Begin();
   while (status.ok()) {
     const absl::StatusOr<bool> must_stop = MustStop();
     status = must_stop.status();
     if (!status.ok() || *must_stop) break;
     status = Step();
-    if (!status.ok() || signals.Caught() == 0) continue;
-    stop_reason_ = absl::StrCat("a signal, ", SignalScope::NameOf(signals.Caught()),
+    if (!status.ok()) continue;
+    const absl::StatusOr<std::optional<SignalWatch::Signal>> signal = signals.After(progress_.iteration);
+    status = signal.status();
+    if (!status.ok() || !signal->has_value()) continue;
+    const bool is_alone = options_.world == nullptr || options_.world->size() == 1;
+    stop_reason_ = absl::StrCat("a signal, ", SignalScope::NameOf((*signal)->number),
+                                is_alone ? "" : absl::StrCat(" at rank ", (*signal)->rank),
                                 ", ended the training after update ", progress_.iteration);
     for (const auto& entry : entries_) {
       if (status.ok()) status = RunEntry(*entry, &Extension::Interrupt);

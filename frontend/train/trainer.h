@@ -26,8 +26,8 @@
 // that continues from a Snapshot (frontend/train/snapshot.h) gives the same bits and the same log as one
 // without an interruption, except for times. An extension that the saved state does not know starts anew.
 //
-// SIGTERM and SIGINT end the training after the update: then Run takes a snapshot, if there is such an
-// extension, and returns Cancelled. A second signal ends the program at once.
+// SIGTERM and SIGINT, of one process or of all, end the training after the update: then Run takes a snapshot,
+// if there is such an extension, and returns Cancelled. A second signal ends the program at once.
 #ifndef SINTER_FRONTEND_TRAIN_TRAINER_H_
 #define SINTER_FRONTEND_TRAIN_TRAINER_H_
 
@@ -61,7 +61,8 @@ struct TrainerOptions {
   std::string out = "result";
   // The processes that train together, as in SessionOptions. Rank 0 alone writes files and prints. Null: one.
   World* world = nullptr;
-  // Ends after the update at SIGTERM and SIGINT. Not with several processes, which must agree on the end.
+  // Ends after the update at SIGTERM and SIGINT. Of several processes all end after the same update, at most
+  // about 0.2 s or two updates after one has got the signal.
   bool catch_signals = true;
 };
 

@@ -137,7 +137,8 @@ TEST_F(ResumeTest, OtherDataIsAnError) {
 }
 
 // Trains on two devices in one or two processes, and returns the log of the first.
-std::string LogOnDevices(const Plan& plan, int processes, const std::string& folder, int64_t updates) {
+std::string LogOnDevices(const Plan& plan, int processes, const std::string& folder, int64_t updates,
+                         bool asynchronous = false) {
   RunInWorld(processes, [&](World& world) {
     absl::StatusOr<Session> session = Session::Create(plan.Share(), {.threads = 1, .world = &world});
     ASSERT_OK(session);
@@ -146,7 +147,8 @@ std::string LogOnDevices(const Plan& plan, int processes, const std::string& fol
                     {.stop = Iterations(updates), .out = folder, .world = &world});
     trainer.Extend(Evaluator(training.test, "test"))
         .Extend(LogReport())
-        .Extend(Snapshot({.keep = 1, .autoload = true}), {.trigger = Every(5, kIteration)});
+        .Extend(Snapshot({.keep = 1, .autoload = true, .asynchronous = asynchronous}),
+                {.trigger = Every(5, kIteration)});
     ASSERT_OK(trainer.Run());
   });
   return Timeless(folder + "/log");
@@ -163,6 +165,65 @@ TEST(TrainerProcessesTest, TrainTogetherAndResume) {
   LogOnDevices(plan, 2, together.path(), 11);
   EXPECT_THAT(together.List(), ElementsAre("log", "snapshot_iter_10.safetensors"));
   EXPECT_EQ(LogOnDevices(plan, 2, together.path(), 18), log);
+  const ScratchFolder behind;
+  LogOnDevices(plan, 2, behind.path(), 11, /*asynchronous=*/true);
+  EXPECT_THAT(behind.List(), ElementsAre("log", "snapshot_iter_10.safetensors"));
+  EXPECT_EQ(LogOnDevices(plan, 2, behind.path(), 18, /*asynchronous=*/true), log);
+  unsetenv("SINTER_CPU_DEVICES");
+}
+
+// A signal to one process ends all after the same update, with one snapshot.
+TEST(TrainerProcessesTest, EndTogetherAtASignal) {
+  setenv("SINTER_CPU_DEVICES", "2", 1);
+  CompileOptions options;
+  options.data_parallel.devices = {Device::Cpu(0), Device::Cpu(1)};
+  ASSERT_OK_AND_ASSIGN(const Plan plan, Compile(SmallGraph(), options));
+  const ScratchFolder folder;
+  std::string reasons[2];
+  int64_t iterations[2];
+  RunInWorld(2, [&](World& world) {
+    absl::StatusOr<Session> session = Session::Create(plan.Share(), {.threads = 1, .world = &world});
+    ASSERT_OK(session);
+    SmallTraining training(*std::move(session));
+    Trainer trainer(training.session, training.Update(),
+                    {.stop = Epochs(1000000), .out = folder.path(), .world = &world});
+    trainer.Extend(Snapshot({.autoload = true}), {.trigger = Every(1000000, kEpoch)});
+    trainer.Extend([&](Trainer& t) {
+      if (world.rank() == 1 && t.progress().iteration == 20) std::raise(SIGTERM);
+      return absl::OkStatus();
+    });
+    const absl::Status status = trainer.Run();
+    EXPECT_EQ(status.code(), absl::StatusCode::kCancelled) << status;
+    reasons[world.rank()] = trainer.stop_reason();
+    iterations[world.rank()] = trainer.progress().iteration;
+  });
+  EXPECT_EQ(reasons[0], reasons[1]);
+  EXPECT_EQ(iterations[0], iterations[1]);
+  EXPECT_THAT(folder.List(), ElementsAre(absl::StrCat("snapshot_iter_", iterations[0], ".safetensors")));
+  // Threads of one process share its signals, so either may be the first.
+  EXPECT_THAT(reasons[0],
+              testing::ContainsRegex("a signal, SIGTERM at rank [01], ended the training after update "));
+  unsetenv("SINTER_CPU_DEVICES");
+}
+
+TEST(TrainerProcessesTest, WriteTheirPartsTogether) {
+  setenv("SINTER_CPU_DEVICES", "2", 1);
+  CompileOptions options;
+  options.mesh = {.axes = {{"data", 2}}, .devices = {Device::Cpu(0), Device::Cpu(1)}};
+  options.parallel = {parallel::Data{}, parallel::Zero{.level = 3, .least_bytes = 1}};
+  ASSERT_OK_AND_ASSIGN(const Plan plan, Compile(SmallGraph(), options));
+  const ScratchFolder folder;
+  RunInWorld(2, [&](World& world) {
+    absl::StatusOr<Session> session = Session::Create(plan.Share(), {.threads = 1, .world = &world});
+    ASSERT_OK(session);
+    SmallTraining training(*std::move(session));
+    Trainer trainer(training.session, training.Update(),
+                    {.stop = Iterations(1), .out = folder.path(), .world = &world});
+    trainer.Extend(Snapshot({.asynchronous = true}));
+    EXPECT_ERROR(trainer.Run(), absl::StatusCode::kUnimplemented,
+                 "asynchronous snapshots are not possible where ranks hold parts of variables, as with "
+                 "parallel::Zero; leave out .asynchronous");
+  });
   unsetenv("SINTER_CPU_DEVICES");
 }
 
