@@ -64,6 +64,8 @@ KernelModule::KernelModule(mlir::MLIRContext* context) {
   module_ = mlir::ModuleOp::create(mlir::UnknownLoc::get(context));
 }
 
+KernelModule::~KernelModule() = default;
+
 absl::StatusOr<std::vector<KernelLaunch>> KernelModule::AddCall(plan_ir::CallOp call) {
   SINTER_ASSIGN_OR_RETURN(FusedLaunches cut, SplitIntoLaunches(call, CpuLoopTarget()));
   return AddLaunches(call, cut);
@@ -120,20 +122,43 @@ std::string KernelModule::Share(mlir::func::FuncOp function, llvm::StringMap<std
 
 KernelModule::JobCall KernelModule::AddJob(const CallSlots& slots, Job& job) {
   JobCall result;
-  mlir::func::FuncOp function = EmitJob(slots, job, result);
-  result.body = Share(function, bodies_, absl::StrCat(kBodyPrefix, bodies_.size()));
-  return result;
-}
-
-mlir::func::FuncOp KernelModule::EmitJob(const CallSlots& slots, Job& job, JobCall& result) {
-  plan_ir::CallOp call = slots.call();
-  LoopSchedule schedule = MakeSchedule(job);
-  SmallVector<StreamedSlot> streamed = FindStreamedSlots(call, job, schedule);
-  if (llvm::any_of(streamed, [](auto& s) { return s.distance > 0; })) schedule.prefetch_next_row = false;
   SlotList read, written;
   CollectSlots(job, read, written);
   for (const Slot& slot : read.slots()) result.slots.Add(slots.Resolve(slot));
   for (const Slot& slot : written.slots()) result.slots.Add(slot);
+  LoopSchedule schedule = MakeSchedule(job);
+  const SmallVector<StreamedSlot> streamed = FindStreamedSlots(slots.call(), job, schedule);
+  if (llvm::any_of(streamed, [](auto& s) { return s.distance > 0; })) schedule.prefetch_next_row = false;
+  auto emit = [&] {
+    mlir::func::FuncOp function = EmitJob(slots, job, schedule, streamed, result);
+    result.body = Share(function, bodies_, absl::StrCat(kBodyPrefix, bodies_.size()));
+  };
+  SmallVector<uint64_t> form;
+  if (!forms_.Append(slots, job, result.slots, form)) {
+    emit();
+    return result;
+  }
+  for (const StreamedSlot& s : streamed) {
+    form.append({static_cast<uint64_t>(s.slot.kind), static_cast<uint64_t>(s.distance),
+                 static_cast<uint64_t>(result.slots.Find(slots.Resolve(s.slot)))});
+  }
+  std::unique_ptr<JobCall>& known = job_calls_[std::vector<uint64_t>(form.begin(), form.end())];
+  if (!known) {
+    emit();
+    known = std::make_unique<JobCall>(result);
+    known->slots = {};
+    return result;
+  }
+  const SlotList own = std::move(result.slots);
+  result = *known;
+  result.slots = own;
+  return result;
+}
+
+// Emits the function of the job, whose pointers are the slots of `result`.
+mlir::func::FuncOp KernelModule::EmitJob(const CallSlots& slots, Job& job, LoopSchedule& schedule,
+                                         ArrayRef<StreamedSlot> streamed, JobCall& result) {
+  plan_ir::CallOp call = slots.call();
   bool is_flat = schedule.mode == LoopSchedule::Mode::kFlat;
   result.units = schedule.units;
   result.unit_length = is_flat ? schedule.tile : 1;

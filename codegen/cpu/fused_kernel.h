@@ -12,7 +12,9 @@
 #ifndef SINTER_CODEGEN_CPU_FUSED_KERNEL_H_
 #define SINTER_CODEGEN_CPU_FUSED_KERNEL_H_
 
+#include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -21,7 +23,9 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "sinter/codegen/cpu/streamed_slots.h"
 #include "sinter/codegen/loops/fused_launches.h"
+#include "sinter/codegen/loops/job_forms.h"
 #include "sinter/codegen/loops/loop_target.h"
 
 namespace sinter::codegen {
@@ -36,12 +40,10 @@ struct KernelLaunch {
   double bytes = 0;  // Bytes read and written, each buffer counted once.
 };
 
-class CallSlots;
-class LaunchBuffers;
-
 class KernelModule {
  public:
   explicit KernelModule(mlir::MLIRContext* context);
+  ~KernelModule();
 
   absl::StatusOr<std::vector<KernelLaunch>> AddCall(plan_ir::CallOp call);
   // The same for a call that is cut already (SplitIntoLaunches with CpuLoopTarget).
@@ -55,7 +57,8 @@ class KernelModule {
 
   KernelLaunch AddLaunch(const CallSlots& slots, std::vector<Job>& jobs);
   JobCall AddJob(const CallSlots& slots, Job& job);
-  mlir::func::FuncOp EmitJob(const CallSlots& slots, Job& job, JobCall& result);
+  mlir::func::FuncOp EmitJob(const CallSlots& slots, Job& job, LoopSchedule& schedule,
+                             llvm::ArrayRef<StreamedSlot> streamed, JobCall& result);
   mlir::func::FuncOp EmitKernel(mlir::Location loc, llvm::ArrayRef<JobCall> jobs,
                                 const LaunchBuffers& buffers);
   mlir::func::FuncOp EmitCalls(mlir::Location loc, llvm::ArrayRef<const JobCall*> jobs, bool alone,
@@ -71,6 +74,8 @@ class KernelModule {
   mlir::OwningOpRef<mlir::ModuleOp> module_;
   llvm::StringMap<std::string> bodies_, parts_, kernels_;
   std::map<std::vector<int64_t>, mlir::LLVM::GlobalOp> tables_;
+  JobForms forms_;
+  std::map<std::vector<uint64_t>, std::unique_ptr<JobCall>> job_calls_;  // By form; without slots.
 };
 
 // How CPUs cut jobs.

@@ -76,6 +76,9 @@ struct Group {
 
 }  // namespace
 
+CudaKernels::CudaKernels(mlir::MLIRContext* context) : context_(context) {}
+CudaKernels::~CudaKernels() = default;
+
 uint32_t CudaKernels::AddSource(CudaSource source) {
   auto [found, is_new] = known_.try_emplace(source.text, sources_.size());
   if (is_new) sources_.push_back(std::move(source));
@@ -103,15 +106,39 @@ absl::StatusOr<std::vector<CudaLaunch>> CudaKernels::AddLaunches(plan_ir::CallOp
   return launches;
 }
 
-CudaKernels::JobCall CudaKernels::EmitJob(const CallSlots& slots, Job& job, bool alone,
-                                          const SlotList& all_written) {
-  plan_ir::CallOp call = slots.call();
-  CudaSchedule schedule = MakeCudaSchedule(job, alone);
+CudaKernels::JobCall CudaKernels::AddJob(const CallSlots& slots, Job& job, bool alone,
+                                         const SlotList& all_written) {
   JobCall result;
   SlotList read, written;
   CollectSlots(job, read, written);
   for (const Slot& slot : read.slots()) result.slots.Add(slots.Resolve(slot));
   for (const Slot& slot : written.slots()) result.slots.Add(slot);
+  SmallVector<uint64_t> form;
+  if (!forms_.Append(slots, job, result.slots, form)) {
+    EmitJob(slots, job, alone, all_written, result);
+    return result;
+  }
+  form.push_back(alone);
+  for (const Slot& slot : result.slots.slots())
+    form.append({all_written.Find(slot) < 0, IsAligned(slots.call(), slot)});
+  std::unique_ptr<JobCall>& known = job_calls_[std::vector<uint64_t>(form.begin(), form.end())];
+  if (!known) {
+    EmitJob(slots, job, alone, all_written, result);
+    known = std::make_unique<JobCall>(result);
+    known->slots = {};
+    return result;
+  }
+  const SlotList own = std::move(result.slots);
+  result = *known;
+  result.slots = own;
+  return result;
+}
+
+// Emits the function of the job, whose parameters are the slots of `result`.
+void CudaKernels::EmitJob(const CallSlots& slots, Job& job, bool alone, const SlotList& all_written,
+                          JobCall& result) {
+  plan_ir::CallOp call = slots.call();
+  CudaSchedule schedule = MakeCudaSchedule(job, alone);
   result.blocks = schedule.blocks;
   result.block = schedule.block;
   result.resident = schedule.resident;
@@ -140,7 +167,6 @@ CudaKernels::JobCall CudaKernels::EmitJob(const CallSlots& slots, Job& job, bool
   EraseDead(*entry);
   result.body = PrintCudaFunction(function, "body");
   function.erase();
-  return result;
 }
 
 // The text of a launch: the jobs' functions, tables of equal jobs, and a kernel that assigns each block to
@@ -224,7 +250,7 @@ absl::StatusOr<CudaLaunch> CudaKernels::AddLaunch(const CallSlots& slots, std::v
     launch.flops += JobFlops(job);
   }
   std::vector<JobCall> calls;
-  for (Job& job : jobs) calls.push_back(EmitJob(slots, job, jobs.size() == 1, written));
+  for (Job& job : jobs) calls.push_back(AddJob(slots, job, jobs.size() == 1, written));
   launch.inputs = read.slots();
   launch.outputs = written.slots();
   const LaunchBuffers buffers(slots, read, written);

@@ -9,6 +9,9 @@
 #ifndef SINTER_CODEGEN_CUDA_CUDA_KERNELS_H_
 #define SINTER_CODEGEN_CUDA_CUDA_KERNELS_H_
 
+#include <cstdint>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,6 +21,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "sinter/codegen/cuda/cuda_source.h"
 #include "sinter/codegen/loops/fused_launches.h"
+#include "sinter/codegen/loops/job_forms.h"
 
 namespace sinter::codegen {
 
@@ -29,12 +33,10 @@ struct CudaLaunch {
   double bytes = 0;  // Bytes read and written, each buffer counted once.
 };
 
-class CallSlots;
-class SlotList;
-
 class CudaKernels {
  public:
-  explicit CudaKernels(mlir::MLIRContext* context) : context_(context) {}
+  explicit CudaKernels(mlir::MLIRContext* context);
+  ~CudaKernels();
 
   // UNIMPLEMENTED, with the user's line, for a call with more buffers than a kernel may have parameters. Not
   // in a pass: the first call loads dialects.
@@ -51,13 +53,16 @@ class CudaKernels {
   struct KernelText;
 
   absl::StatusOr<CudaLaunch> AddLaunch(const CallSlots& slots, std::vector<Job>& jobs);
-  JobCall EmitJob(const CallSlots& slots, Job& job, bool alone, const SlotList& written);
+  JobCall AddJob(const CallSlots& slots, Job& job, bool alone, const SlotList& written);
+  void EmitJob(const CallSlots& slots, Job& job, bool alone, const SlotList& written, JobCall& result);
 
   mlir::MLIRContext* context_;
   mlir::OwningOpRef<mlir::ModuleOp>
       scratch_;  // Holds functions until they are printed. Null before the first.
   std::vector<CudaSource> sources_;
   llvm::StringMap<uint32_t> known_;
+  JobForms forms_;
+  std::map<std::vector<uint64_t>, std::unique_ptr<JobCall>> job_calls_;  // By form; without slots.
 };
 
 }  // namespace sinter::codegen

@@ -425,6 +425,8 @@ absl::StatusOr<FusedLaunches> SplitIntoLaunches(plan_ir::CallOp call, const Loop
 }
 
 absl::StatusOr<int64_t> FusedWorkspaceBytes(plan_ir::CallOp call, const LoopTarget& target) {
+  // Only results of reductions need it.
+  if (llvm::none_of(call.getBody().front(), llvm::IsaPred<ir::ReductionInterface>)) return 0;
   SINTER_ASSIGN_OR_RETURN(FusedLaunches cut, SplitIntoLaunches(call, target));
   return cut.workspace_bytes;
 }

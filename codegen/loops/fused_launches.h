@@ -86,7 +86,8 @@ llvm::SmallVector<std::pair<int, int>> SharedPairs(plan_ir::CallOp call);
 // INVALID_ARGUMENT if an output would overwrite elements of an input before they are read.
 absl::StatusOr<FusedLaunches> SplitIntoLaunches(plan_ir::CallOp call, const LoopTarget& target);
 
-// Returns the bytes of workspace that a fused call needs. Errors as SplitIntoLaunches.
+// Returns the bytes of workspace that a fused call needs. Errors as SplitIntoLaunches, if the call has
+// reductions.
 absl::StatusOr<int64_t> FusedWorkspaceBytes(plan_ir::CallOp call, const LoopTarget& target);
 
 }  // namespace sinter::codegen

@@ -11,10 +11,11 @@
 #define SINTER_IR_FUSION_OP_FORMS_H_
 
 #include <cstdint>
-#include <map>
+#include <unordered_map>
 #include <vector>
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/SmallVector.h"
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Operation.h"
@@ -69,6 +70,12 @@ class ByOpForm {
   }
 
  private:
+  struct Hash {
+    size_t operator()(const std::vector<uint64_t>& form) const {
+      return llvm::hash_combine_range(form.begin(), form.end());
+    }
+  };
+
   const Result& of(llvm::ArrayRef<uint64_t> form, llvm::function_ref<Result()> compute) {
     auto [known, is_new] = results_.try_emplace(std::vector<uint64_t>(form.begin(), form.end()));
     if (is_new) known->second = compute();
@@ -76,7 +83,7 @@ class ByOpForm {
   }
 
   OpForms forms_;
-  std::map<std::vector<uint64_t>, Result> results_;
+  std::unordered_map<std::vector<uint64_t>, Result, Hash> results_;
 };
 
 }  // namespace sinter::ir

@@ -33,27 +33,42 @@ bool IsStoredConstant(Operation* op) {
   return is_scale || !llvm::isa<mlir::SplatElementsAttr>(constant.getValue());
 }
 
-// Returns the cost of computing `value` if it reads no memory, as a mask of iotas; nullopt if it reads
-// memory.
-std::optional<int64_t> CostWithoutMemory(Value value, ElementCost& costs) {
-  Operation* op = value.getDefiningOp();
-  if (!op || !IsLoop(op) || llvm::isa<ir::ReductionInterface>(op)) return std::nullopt;
-  int64_t cost = costs.of(op);
+// Finds the ops that every reader copies.
+class Inlining {
+ public:
+  explicit Inlining(ElementCost& costs) : costs_(costs) {}
+
+  // Ops come in program order.
+  bool isInlined(Operation* op);
+
+ private:
+  // Notes the cost of an element of the op if computing it reads no memory, as for a mask of iotas.
+  void note(Operation* op);
+
+  ElementCost& costs_;
+  llvm::DenseMap<Operation*, int64_t> cost_without_memory_;
+};
+
+void Inlining::note(Operation* op) {
+  int64_t cost = 0;
   for (Value operand : op->getOperands()) {
-    auto more = CostWithoutMemory(operand, costs);
-    if (!more || (cost += *more) > kUnstoredCost) return std::nullopt;
+    Operation* def = operand.getDefiningOp();
+    auto known = def ? cost_without_memory_.find(def) : cost_without_memory_.end();
+    if (known == cost_without_memory_.end() || (cost += known->second) > kUnstoredCost) return;
   }
-  return cost;
+  cost += costs_.of(op);
+  if (op->getNumOperands() == 0 || cost <= kUnstoredCost) cost_without_memory_[op] = cost;
 }
 
-bool ShouldInline(Operation* op, ElementCost& costs) {
+bool Inlining::isInlined(Operation* op) {
   if (!IsLoop(op) || llvm::isa<ir::ReductionInterface>(op)) return false;
-  if (llvm::isa<ir::PointwiseInterface>(op)) return CostWithoutMemory(op->getResult(0), costs).has_value();
+  note(op);
+  if (llvm::isa<ir::PointwiseInterface>(op)) return cost_without_memory_.contains(op);
   auto fusible = llvm::cast<ir::FusibleInterface>(op);
   for (unsigned i = 0; i < op->getNumOperands(); ++i) {
     if (!fusible.getOperandMap(i)) return false;
   }
-  return op->getNumOperands() <= 1 && costs.of(op) <= kInlinedCost;
+  return op->getNumOperands() <= 1 && costs_.of(op) <= kInlinedCost;
 }
 
 }  // namespace
@@ -74,15 +89,15 @@ bool IsRepeat(Operation* op) {
 }
 
 FusionGraph::FusionGraph(mlir::Block& block, ElementCost& costs) : inlined_(FindRecomputed(block, costs)) {
-  llvm::SmallVector<Operation*> ops;
+  Inlining inlining(costs);
   for (Operation& op : block) {
-    position_[&op] = ops.size();
-    ops.push_back(&op);
-    if (ShouldInline(&op, costs)) inlined_.insert(&op);
+    position_[&op] = ops_.size();
+    ops_.push_back(&op);
+    if (inlining.isInlined(&op)) inlined_.insert(&op);
   }
   // An inlined op is also stored if an op that is not fused reads it.
   llvm::DenseSet<Operation*> stored;
-  for (Operation* op : llvm::reverse(ops)) {
+  for (Operation* op : llvm::reverse(ops_)) {
     bool copies = IsLoop(op) && !(stored.contains(op) && llvm::isa<ir::ReshapeOp>(op));
     if (copies) continue;
     for (Value operand : op->getOperands()) {
@@ -90,7 +105,8 @@ FusionGraph::FusionGraph(mlir::Block& block, ElementCost& costs) : inlined_(Find
         stored.insert(operand.getDefiningOp());
     }
   }
-  for (Operation* op : ops) {
+  nodes_.reserve(ops_.size());
+  for (Operation* op : ops_) {
     if (inlined_.contains(op) && !stored.contains(op)) continue;
     unsigned index = nodes_.size();
     bool fusible = IsLoop(op) && (!llvm::isa<ir::ReshapeOp>(op) || IsRepeat(op));
@@ -107,6 +123,7 @@ FusionGraph::FusionGraph(mlir::Block& block, ElementCost& costs) : inlined_(Find
       if (readers.empty() || readers.back() != index) readers.push_back(index);
     }
     node_of_[op] = index;
+    kernel_ops_.push_back(positionsWithCopies(node));
     nodes_.push_back(std::move(node));
     members_.push_back({index});
   }
@@ -128,6 +145,22 @@ void FusionGraph::collectNeeds(Operation* op, llvm::SetVector<Value>& needs) con
   }
 }
 
+// Returns the positions of the node's op and of the inlined ops that its kernel holds a copy of, ascending.
+FusionGraph::PositionList FusionGraph::positionsWithCopies(const Node& node) const {
+  llvm::SmallVector<Operation*> ops = {node.op};
+  // A view of memory reads the stored result.
+  for (size_t i = 0; i < ops.size() && !node.is_part; ++i) {
+    for (Value operand : ops[i]->getOperands()) {
+      Operation* def = operand.getDefiningOp();
+      if (def && inlined_.contains(def) && !llvm::is_contained(ops, def)) ops.push_back(def);
+    }
+  }
+  PositionList positions;
+  for (Operation* op : ops) positions.push_back(position(op));
+  llvm::sort(positions);
+  return positions;
+}
+
 void FusionGraph::connectNodes() {
   for (unsigned n = 0; n < nodes_.size(); ++n) {
     for (Value need : nodes_[n].needs) {
@@ -146,6 +179,7 @@ void FusionGraph::keepExchangesInOrder() {
     if (auto collective = ir::Collective::Of(nodes_[n].op)) by_channel[collective->channel] = n;
   }
   std::optional<unsigned> last;
+  has_exchange_order_ = true;
   for (auto [channel, n] : by_channel) {
     // A program in another order is refused when its steps are ordered.
     if (last && *last < n && !llvm::is_contained(nodes_[n].producers, *last)) {
@@ -258,6 +292,8 @@ unsigned FusionGraph::merge(unsigned a, unsigned b) {
   for (unsigned node : members_[b]) nodes_[node].group = a;
   members_[b].clear();
   members_[a] = std::move(all);
+  kernel_ops_[a] = positionsOf({a, b});
+  kernel_ops_[b].clear();
   return a;
 }
 
@@ -282,11 +318,14 @@ void FusionGraph::mergeInOrder(unsigned a, unsigned b) {
 unsigned FusionGraph::mergeAll(llvm::ArrayRef<unsigned> groups) {
   order_.reset();
   const unsigned all = *llvm::min_element(groups);
+  PositionList positions = positionsOf(groups);
   llvm::SmallVector<unsigned> members;
   for (unsigned group : groups) {
     members.append(members_[group]);
     members_[group].clear();
+    kernel_ops_[group].clear();
   }
+  kernel_ops_[all] = std::move(positions);
   llvm::sort(members);
   for (unsigned node : members) nodes_[node].group = all;
   members_[all] = std::move(members);
@@ -294,27 +333,36 @@ unsigned FusionGraph::mergeAll(llvm::ArrayRef<unsigned> groups) {
 }
 
 llvm::SmallVector<Operation*> FusionGraph::opsOf(llvm::ArrayRef<unsigned> groups) const {
-  llvm::SmallDenseSet<Operation*, 32> held;
   llvm::SmallVector<Operation*> ops;
-  for (unsigned group : groups) {
-    for (unsigned member : members_[group]) {
-      held.insert(nodes_[member].op);
-      ops.push_back(nodes_[member].op);
-    }
+  auto append = [&](llvm::ArrayRef<unsigned> positions) {
+    for (unsigned position : positions) ops.push_back(ops_[position]);
+  };
+  if (groups.size() == 1) {
+    append(kernel_ops_[groups[0]]);
+  } else {
+    append(positionsOf(groups));
   }
-  for (size_t i = 0; i < ops.size(); ++i) {
-    // A view of memory reads the stored result.
-    if (auto node = node_of_.find(ops[i]); node != node_of_.end() && nodes_[node->second].is_part) continue;
-    for (Value operand : ops[i]->getOperands()) {
-      Operation* def = operand.getDefiningOp();
-      if (def && inlined_.contains(def) && held.insert(def).second) ops.push_back(def);
-    }
-  }
-  llvm::SmallVector<std::pair<unsigned, Operation*>, 32> placed;
-  for (Operation* op : ops) placed.emplace_back(position(op), op);
-  llvm::sort(placed);
-  for (auto [op, place] : llvm::zip_equal(ops, placed)) op = place.second;
   return ops;
+}
+
+// Returns the positions of the ops of one kernel of these groups, ascending.
+FusionGraph::PositionList FusionGraph::positionsOf(llvm::ArrayRef<unsigned> groups) const {
+  PositionList all;
+  if (groups.size() == 2) {
+    const PositionList &a = kernel_ops_[groups[0]], &b = kernel_ops_[groups[1]];
+    std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(all));
+    return all;
+  }
+  for (unsigned group : groups) all.append(kernel_ops_[group]);
+  llvm::sort(all);
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
+}
+
+// Returns the readers of the result, which are the node's for its only result.
+llvm::ArrayRef<unsigned> FusionGraph::readersOfResult(const Node& node, Value result) const {
+  return node.op->getNumResults() == 1 && !has_exchange_order_ ? llvm::ArrayRef<unsigned>(node.readers)
+                                                               : readers(result);
 }
 
 llvm::SmallVector<Value> FusionGraph::outputsOf(llvm::ArrayRef<unsigned> groups) const {
@@ -324,7 +372,7 @@ llvm::SmallVector<Value> FusionGraph::outputsOf(llvm::ArrayRef<unsigned> groups)
   llvm::SmallVector<Value> outputs;
   for (unsigned member : all) {
     for (Value result : nodes_[member].op->getResults()) {
-      bool read_outside = llvm::any_of(readers(result), [&](unsigned reader) {
+      bool read_outside = llvm::any_of(readersOfResult(nodes_[member], result), [&](unsigned reader) {
         return !llvm::is_contained(groups, nodes_[reader].group);
       });
       if (read_outside) outputs.push_back(result);

@@ -97,6 +97,11 @@ class FusionGraph {
     llvm::SmallVector<unsigned> seen = {};
   };
 
+  using PositionList = llvm::SmallVector<unsigned, 8>;
+
+  PositionList positionsWithCopies(const Node& node) const;
+  PositionList positionsOf(llvm::ArrayRef<unsigned> groups) const;
+  llvm::ArrayRef<unsigned> readersOfResult(const Node& node, mlir::Value result) const;
   bool isBefore(unsigned a, unsigned b) const { return !order_ || order_->isBefore(a, b); }
   bool hasPath(unsigned a, unsigned b, bool around) const {
     return isBefore(a, b) && search(a, b, around).found;
@@ -110,6 +115,9 @@ class FusionGraph {
 
   llvm::SmallVector<Node> nodes_;
   llvm::SmallVector<llvm::SmallVector<unsigned>> members_;
+  llvm::SmallVector<mlir::Operation*> ops_;     // By position in the block.
+  llvm::SmallVector<PositionList> kernel_ops_;  // By group: the ops of its kernel.
+  bool has_exchange_order_ = false;  // True if paths lead from exchange to exchange that no value takes.
   llvm::DenseMap<mlir::Operation*, unsigned> node_of_, position_;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<unsigned>> readers_;
   llvm::DenseSet<mlir::Operation*> inlined_;

@@ -94,6 +94,8 @@ bool FusionRules::overwritesTooEarly(llvm::ArrayRef<unsigned> groups) const {
 
 llvm::SmallVector<unsigned> FusionRules::joinable(unsigned a, unsigned b) const {
   if (!ir::TargetModel::Of(graph_.deviceOf(a)).launches_cost) return {};
+  // A search for the existence of a path is much faster than one for its groups.
+  if (!graph_.pathAround(a, b)) return {};
   llvm::SmallVector<unsigned> between = graph_.between(a, b, kMostBetween), all = {a, b};
   if (between.empty() || llvm::any_of(between, [&](unsigned g) { return !graph_.nodes()[g].fusible; }))
     return {};

@@ -6,6 +6,7 @@
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/tensor_types.h"
 #include "sinter/ir/fusion/fusion_domain.h"
+#include "sinter/ir/fusion/op_forms.h"
 #include "sinter/ir/target/target_model.h"
 
 namespace sinter {
@@ -20,13 +21,34 @@ namespace {
 // before its first reader.
 constexpr int64_t kLargeUpdate = 1 << 20;
 
-// Returns the loop of a group that is a map; nullopt for other groups.
-std::optional<ir::LoopNest> MapOf(const FusionGraph& graph, unsigned group, llvm::ArrayRef<Value> outputs) {
-  std::string why;
-  auto domain = ir::AnalyzeFusion(graph.opsOf({group}), outputs, &why);
-  if (mlir::failed(domain) || domain->kind() != "map") return std::nullopt;
-  return std::move(domain->nests[0]);
-}
+// A kernel that is a map: its ops, and the shape of its loop.
+struct Map {
+  llvm::SmallVector<Operation*> ops;
+  llvm::SmallVector<int64_t> shape;
+};
+
+// Tells which groups are maps. Equal groups are analysed once.
+class Maps {
+ public:
+  explicit Maps(const FusionGraph& graph) : graph_(graph) {}
+
+  // Returns the map; nullopt for other groups.
+  std::optional<Map> of(unsigned group, llvm::ArrayRef<Value> outputs) {
+    llvm::SmallVector<Operation*> ops = graph_.opsOf({group});
+    const auto& shape = shapes_.of(ops, outputs, [&]() -> std::optional<llvm::SmallVector<int64_t>> {
+      std::string why;
+      auto domain = ir::AnalyzeFusion(ops, outputs, &why);
+      if (mlir::failed(domain) || domain->kind() != "map") return std::nullopt;
+      return domain->nests[0].shape;
+    });
+    if (!shape) return std::nullopt;
+    return Map{std::move(ops), *shape};
+  }
+
+ private:
+  const FusionGraph& graph_;
+  ir::ByOpForm<std::optional<llvm::SmallVector<int64_t>>> shapes_;
+};
 
 bool IsReadByTerminator(const FusionGraph& graph, Value value) {
   return llvm::any_of(graph.readers(value), [&](unsigned reader) {
@@ -37,9 +59,8 @@ bool IsReadByTerminator(const FusionGraph& graph, Value value) {
 // Groups that will be one kernel.
 class Kernel {
  public:
-  // Adds the group, which computes the map `nest`. Returns false if the kernel cannot take it.
-  bool add(const FusionGraph& graph, unsigned group, const ir::LoopNest& nest, size_t outputs,
-           size_t most_buffers) {
+  // Adds the group, which computes `map`. Returns false if the kernel cannot take it.
+  bool add(const FusionGraph& graph, unsigned group, const Map& map, size_t outputs, size_t most_buffers) {
     if (!groups_.empty() && graph.deviceOf(groups_.front()) != graph.deviceOf(group)) return false;
     llvm::DenseSet<Value> inputs;
     for (unsigned member : graph.members(group)) {
@@ -51,12 +72,12 @@ class Kernel {
     }
     if (!groups_.empty() && inputs_.size() + inputs.size() + outputs_ + outputs > most_buffers) return false;
     auto maps = llvm::make_filter_range(
-        nest.ops, [&](Operation* op) { return graph.isInlined(op) && op->getNumOperands() > 0; });
+        map.ops, [&](Operation* op) { return graph.isInlined(op) && op->getNumOperands() > 0; });
     for (Operation* op : maps) {
       auto held = inlined_.find(op);
-      if (held != inlined_.end() && held->second != nest.shape) return false;
+      if (held != inlined_.end() && held->second != map.shape) return false;
     }
-    for (Operation* op : maps) inlined_[op] = nest.shape;
+    for (Operation* op : maps) inlined_[op] = map.shape;
     groups_.push_back(group);
     inputs_.insert(inputs.begin(), inputs.end());
     outputs_ += outputs;
@@ -77,11 +98,11 @@ class Kernels {
  public:
   Kernels(FusionGraph& graph, size_t most_buffers) : graph_(graph), most_buffers_(most_buffers) {}
 
-  void add(unsigned group, const ir::LoopNest& nest, size_t outputs) {
+  void add(unsigned group, const Map& map, size_t outputs) {
     for (Kernel& kernel : kernels_) {
-      if (kernel.add(graph_, group, nest, outputs, most_buffers_)) return;
+      if (kernel.add(graph_, group, map, outputs, most_buffers_)) return;
     }
-    kernels_.emplace_back().add(graph_, group, nest, outputs, most_buffers_);
+    kernels_.emplace_back().add(graph_, group, map, outputs, most_buffers_);
   }
 
   void merge() {
@@ -112,6 +133,7 @@ void MergeUpdates(FusionGraph& graph, mlir::func::FuncOp function, size_t most_b
     if (function.getResultAttr(result.getOperandNumber(), ir::kVariableAttr)) new_values.insert(result.get());
   }
   Kernels kernels(graph, most_buffers);
+  Maps maps(graph);
   for (unsigned group : graph.groups()) {
     if (!graph.nodes()[group].fusible) continue;
     llvm::SmallVector<Value> outputs = graph.outputsOf({group});
@@ -123,11 +145,11 @@ void MergeUpdates(FusionGraph& graph, mlir::func::FuncOp function, size_t most_b
     });
     if (!only_updates || llvm::none_of(outputs, [&](Value output) { return new_values.contains(output); }))
       continue;
-    std::optional<ir::LoopNest> nest = MapOf(graph, group, outputs);
-    if (!nest) continue;
-    const bool is_large =
-        ir::TargetModel::Of(graph.deviceOf(group)).launches_cost && nest->elements() >= kLargeUpdate;
-    if (!is_large || !ComputesLargeInput(graph, group)) kernels.add(group, *nest, outputs.size());
+    std::optional<Map> map = maps.of(group, outputs);
+    if (!map) continue;
+    const bool is_large = ir::TargetModel::Of(graph.deviceOf(group)).launches_cost &&
+                          mlir::ShapedType::getNumElements(map->shape) >= kLargeUpdate;
+    if (!is_large || !ComputesLargeInput(graph, group)) kernels.add(group, *map, outputs.size());
   }
   kernels.merge();
 }
@@ -138,6 +160,7 @@ void MergeCasts(FusionGraph& graph, mlir::func::FuncOp function, size_t most_buf
     return argument && function.getArgAttr(argument.getArgNumber(), ir::kVariableAttr);
   };
   Kernels kernels(graph, most_buffers);
+  Maps maps(graph);
   for (unsigned group : graph.groups()) {
     if (!graph.nodes()[group].fusible || !ir::TargetModel::Of(graph.deviceOf(group)).launches_cost) continue;
     bool reads_variable = false, reads_others = false;
@@ -151,8 +174,9 @@ void MergeCasts(FusionGraph& graph, mlir::func::FuncOp function, size_t most_buf
     if (!reads_variable || reads_others) continue;
     llvm::SmallVector<Value> outputs = graph.outputsOf({group});
     if (llvm::any_of(outputs, [&](Value output) { return IsReadByTerminator(graph, output); })) continue;
-    std::optional<ir::LoopNest> nest = MapOf(graph, group, outputs);
-    if (nest && nest->elements() < kLargeUpdate) kernels.add(group, *nest, outputs.size());
+    std::optional<Map> map = maps.of(group, outputs);
+    if (map && mlir::ShapedType::getNumElements(map->shape) < kLargeUpdate)
+      kernels.add(group, *map, outputs.size());
   }
   kernels.merge();
 }

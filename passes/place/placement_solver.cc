@@ -50,6 +50,7 @@ PlacementSolver::PlacementSolver(mlir::ModuleOp module, DeviceAttr default_devic
   for (ir::VariableOp variable : variables_) {
     DeviceAttr device = ir::DeviceOf(variable.getOperation());
     if (!device) continue;
+    note(device);
     explicit_variables_.insert(variable.getSymNameAttr());
     variable_device_[variable.getSymNameAttr()] = device;
   }
@@ -58,16 +59,19 @@ PlacementSolver::PlacementSolver(mlir::ModuleOp module, DeviceAttr default_devic
     takeExplicit(function);
     findFollowers(function);
   }
-  settle();
-  while (placeVariablesByNewValues()) settle();
+  if (!only_default_) {
+    settle();
+    while (placeVariablesByNewValues()) settle();
+    for (FuncOp function : functions_) findFree(function);
+  }
   placeRest();
-  for (FuncOp function : functions_) findFree(function);
 }
 
 void PlacementSolver::takeExplicit(FuncOp function) {
   for (BlockArgument argument : function.getArguments()) {
     DeviceAttr device = ir::DeviceOf(Value(argument));
     if (!device) continue;
+    note(device);
     if (mlir::StringAttr variable = VariableOf(argument)) explicit_variables_.insert(variable);
     set(argument, device);
   }
@@ -75,8 +79,12 @@ void PlacementSolver::takeExplicit(FuncOp function) {
     auto copy = llvm::dyn_cast<ir::CopyOp>(op);
     DeviceAttr device = copy ? copy.getDeviceAttr() : ir::DeviceOf(&op);
     if (!device) continue;
+    note(device);
     explicit_.insert(&op);
     set(&op, device);
+  }
+  for (unsigned i = 0; i < function.getNumResults(); ++i) {
+    if (DeviceAttr device = function.getResultAttrOfType<DeviceAttr>(i, ir::kDeviceAttr)) note(device);
   }
 }
 

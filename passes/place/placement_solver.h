@@ -41,7 +41,7 @@ class PlacementSolver {
 
   // True if the op is computed only from constants and the user did not place it.
   bool followsUsers(mlir::Operation* op) const { return followers_.contains(op); }
-  // True if nothing in the user's program places the value.
+  // True if nothing in the user's program places the value. False in a program on one device.
   bool isFree(mlir::Value value) const;
 
  private:
@@ -54,6 +54,7 @@ class PlacementSolver {
   void settle();
   void findFree(mlir::func::FuncOp function);
 
+  void note(ir::DeviceAttr device) { only_default_ &= device == default_; }
   bool set(mlir::Operation* op, ir::DeviceAttr device);
   bool set(mlir::BlockArgument argument, ir::DeviceAttr device);
   // The device of the value's first user whose device is known.
@@ -63,6 +64,8 @@ class PlacementSolver {
   llvm::SmallVector<mlir::func::FuncOp> functions_;
   llvm::SmallVector<ir::VariableOp> variables_;
   ir::DeviceAttr default_;
+  // True if the program names no other device. Everything is then on the default one, and nothing is copied.
+  bool only_default_ = true;
   llvm::DenseMap<mlir::Operation*, ir::DeviceAttr> op_device_;
   llvm::DenseMap<mlir::Value, ir::DeviceAttr> input_device_;  // Only arguments that are inputs.
   llvm::DenseMap<mlir::StringAttr, ir::DeviceAttr> variable_device_;
