@@ -367,8 +367,13 @@ llvm::ArrayRef<unsigned> FusionGraph::readersOfResult(const Node& node, Value re
 
 llvm::SmallVector<Value> FusionGraph::outputsOf(llvm::ArrayRef<unsigned> groups) const {
   llvm::SmallVector<unsigned> all;
-  for (unsigned group : groups) all.append(members_[group]);
-  llvm::sort(all);
+  if (groups.size() == 2) {
+    std::merge(members_[groups[0]].begin(), members_[groups[0]].end(), members_[groups[1]].begin(),
+               members_[groups[1]].end(), std::back_inserter(all));
+  } else {
+    for (unsigned group : groups) all.append(members_[group]);
+    llvm::sort(all);
+  }
   llvm::SmallVector<Value> outputs;
   for (unsigned member : all) {
     for (Value result : nodes_[member].op->getResults()) {

@@ -125,7 +125,47 @@ std::string FusionRules::refuseTogether(llvm::ArrayRef<unsigned> groups) const {
     return "the kernel would work on " + std::to_string(buffers) + " buffers, more than " +
            std::to_string(most);
   }
+  if (isPointwiseLoop(groups)) return "";
   return refuseOps(graph_.opsOf(groups), outputs, target);
+}
+
+// True if the groups, each of which reads a result of another, are one loop in which each op computes an
+// element of one shape from elements at the same place, and from numbers. Such a loop is always legal.
+bool FusionRules::isPointwiseLoop(llvm::ArrayRef<unsigned> groups) const {
+  if (groups.size() != 2) return false;
+  const Pointwise a = pointwise(groups[0]), b = pointwise(groups[1]);
+  return a.holds && b.holds && a.shape == b.shape && readsResultOf(groups[0], groups[1]);
+}
+
+// True if one of the groups reads a result of the other, directly.
+bool FusionRules::readsResultOf(unsigned a, unsigned b) const {
+  for (auto [reader, producer] : {std::pair(a, b), std::pair(b, a)}) {
+    for (unsigned member : graph_.members(reader)) {
+      const FusionGraph::Node& node = graph_.nodes()[member];
+      for (Value operand : node.op->getOperands()) {
+        const int of = graph_.nodeOf(operand);
+        if (of >= 0 && graph_.groupOf(of) == producer && !graph_.isInlined(operand.getDefiningOp()))
+          return true;
+      }
+    }
+  }
+  return false;
+}
+
+FusionRules::Pointwise FusionRules::pointwise(unsigned group) const {
+  Pointwise& known = pointwise_[group];
+  // Groups only grow.
+  if (known.members == graph_.members(group).size()) return known;
+  known.members = graph_.members(group).size();
+  known.shape = ir::ShapeOf(graph_.nodes()[group].op->getResult(0));
+  known.holds = llvm::all_of(graph_.opsOf({group}), [&](Operation* op) {
+    if (op->getNumResults() != 1) return false;
+    if (graph_.isInlined(op))
+      return llvm::isa<ir::ConstantOp>(op) ||
+             (llvm::isa<ir::BroadcastOp>(op) && NumElements(op->getOperand(0)) == 1);
+    return llvm::isa<ir::PointwiseInterface>(op) && ir::ShapeOf(op->getResult(0)) == known.shape;
+  });
+  return known;
 }
 
 // Equal layers ask about equal ops: each list of ops is analysed once.

@@ -44,6 +44,17 @@ class FusionRules {
   int64_t costOfReading(mlir::Value value, const ir::LoopNest& nest) const;
   bool overwritesTooEarly(llvm::ArrayRef<unsigned> groups) const;
 
+  // Says if the ops of a group of this size are pointwise over one shape; inlined are only constants and
+  // numbers that are spread.
+  struct Pointwise {
+    size_t members = 0;
+    bool holds = false;
+    llvm::ArrayRef<int64_t> shape;
+  };
+  Pointwise pointwise(unsigned group) const;
+  bool readsResultOf(unsigned a, unsigned b) const;
+  bool isPointwiseLoop(llvm::ArrayRef<unsigned> groups) const;
+
   // The answer of refuseTogether for two groups of these sizes.
   struct Answer {
     std::pair<size_t, size_t> sizes;
@@ -58,6 +69,7 @@ class FusionRules {
       overwritten_;  // For each op: the variables that it updates.
   mutable ir::ByOpForm<std::string> refusals_;
   mutable llvm::DenseMap<std::pair<unsigned, unsigned>, Answer> answers_;  // By the groups.
+  mutable llvm::DenseMap<unsigned, Pointwise> pointwise_;                  // By the group.
 };
 
 }  // namespace sinter
