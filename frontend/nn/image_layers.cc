@@ -189,9 +189,24 @@ AdaptiveAvgPool::AdaptiveAvgPool(std::array<int64_t, 2> size)
 AdaptiveMaxPool::AdaptiveMaxPool(std::array<int64_t, 2> size)
     : Module(Lambda(absl::StrCat("AdaptiveMaxPool(", size[0], "x", size[1], ")"),
                     [=](const Tensor& x) { return AdaptiveMaxPool2d(x, size); })) {}
+AdaptiveAvgPool1d::AdaptiveAvgPool1d(int64_t size)
+    : Module(Lambda(absl::StrCat("AdaptiveAvgPool1d(", size, ")"),
+                    [=](const Tensor& x) { return sinter::AdaptiveAvgPool1d(x, size); })) {}
+AdaptiveMaxPool1d::AdaptiveMaxPool1d(int64_t size)
+    : Module(Lambda(absl::StrCat("AdaptiveMaxPool1d(", size, ")"),
+                    [=](const Tensor& x) { return sinter::AdaptiveMaxPool1d(x, size); })) {}
+AdaptiveAvgPool3d::AdaptiveAvgPool3d(std::array<int64_t, 3> size)
+    : Module(Lambda(absl::StrCat("AdaptiveAvgPool3d(", absl::StrJoin(size, "x"), ")"),
+                    [=](const Tensor& x) { return sinter::AdaptiveAvgPool3d(x, size); })) {}
+AdaptiveMaxPool3d::AdaptiveMaxPool3d(std::array<int64_t, 3> size)
+    : Module(Lambda(absl::StrCat("AdaptiveMaxPool3d(", absl::StrJoin(size, "x"), ")"),
+                    [=](const Tensor& x) { return sinter::AdaptiveMaxPool3d(x, size); })) {}
 Upsample::Upsample(int64_t factor, const ResizeOptions& options)
     : Module(Lambda(absl::StrCat("Upsample(", factor, ")"), [=](const Tensor& x) {
-        return Resize(x, {x.dim(-2) * factor, x.dim(-1) * factor}, options);
+        if (x.rank() == 3) return Resize1d(x, x.dim(-1) * factor, options);
+        const std::array<int64_t, 2> image = {x.dim(-2) * factor, x.dim(-1) * factor};
+        return x.rank() == 5 ? Resize3d(x, {x.dim(-3) * factor, image[0], image[1]}, options)
+                             : Resize(x, image, options);
       })) {}
 PixelShuffle::PixelShuffle(int64_t factor)
     : Module(Lambda(absl::StrCat("PixelShuffle(", factor, ")"),

@@ -85,8 +85,27 @@ class AdaptiveMaxPool : public Module {
  public:
   explicit AdaptiveMaxPool(std::array<int64_t, 2> size);
 };
+// Pools to signals of this size.
+class AdaptiveAvgPool1d : public Module {
+ public:
+  explicit AdaptiveAvgPool1d(int64_t size);
+};
+class AdaptiveMaxPool1d : public Module {
+ public:
+  explicit AdaptiveMaxPool1d(int64_t size);
+};
+// Pools to volumes of this size.
+class AdaptiveAvgPool3d : public Module {
+ public:
+  explicit AdaptiveAvgPool3d(std::array<int64_t, 3> size);
+};
+class AdaptiveMaxPool3d : public Module {
+ public:
+  explicit AdaptiveMaxPool3d(std::array<int64_t, 3> size);
+};
 
-// Resizes images to `factor` times their height and width.
+// Resizes images to `factor` times their height and width, or signals and volumes to `factor` times their
+// sizes.
 class Upsample : public Module {
  public:
   explicit Upsample(int64_t factor,

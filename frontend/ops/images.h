@@ -131,14 +131,18 @@ Tensor MaxPool3d(const Tensor& x, std::array<int64_t, 3> window, const Pool3dOpt
 Tensor AvgPool3d(const Tensor& x, std::array<int64_t, 3> window, const Pool3dOptions& options = {},
                  Where where = Where::current());
 // Pools to images of this size: window i of n in a dimension of H is from floor(i * H / n) to ceil((i + 1) *
-// H / n).
+// H / n). The same for signals and for volumes.
 Tensor AdaptiveAvgPool2d(const Tensor& x, std::array<int64_t, 2> size, Where where = Where::current());
 Tensor AdaptiveMaxPool2d(const Tensor& x, std::array<int64_t, 2> size, Where where = Where::current());
+Tensor AdaptiveAvgPool1d(const Tensor& x, int64_t size, Where where = Where::current());
+Tensor AdaptiveMaxPool1d(const Tensor& x, int64_t size, Where where = Where::current());
+Tensor AdaptiveAvgPool3d(const Tensor& x, std::array<int64_t, 3> size, Where where = Where::current());
+Tensor AdaptiveMaxPool3d(const Tensor& x, std::array<int64_t, 3> size, Where where = Where::current());
 
 // Other sizes. Pixel i of n lies at (i + 1/2) H / n - 1/2 of a dimension of H, or with align_corners at i (H
 // - 1) / (n - 1). kNearest takes pixel floor(i * H / n). kBilinear and kBicubic (with a = -0.75) weigh 2 and
 // 4 pixels in each dimension; those outside count as those at the edge. Nothing is smoothed in front, so a
-// much smaller result skips pixels.
+// much smaller result skips pixels. The same for signals and volumes.
 enum class Interpolation { kNearest, kBilinear, kBicubic };
 struct ResizeOptions {
   Interpolation interpolation = Interpolation::kBilinear;
@@ -146,6 +150,10 @@ struct ResizeOptions {
 };
 Tensor Resize(const Tensor& x, std::array<int64_t, 2> size, const ResizeOptions& options = {},
               Where where = Where::current());
+Tensor Resize1d(const Tensor& x, int64_t size, const ResizeOptions& options = {},
+                Where where = Where::current());
+Tensor Resize3d(const Tensor& x, std::array<int64_t, 3> size, const ResizeOptions& options = {},
+                Where where = Where::current());
 
 // [N, C * r * r, H, W] to [N, C, H * r, W * r] (Shi et al., arXiv 1609.05158), and back.
 Tensor PixelShuffle(const Tensor& x, int64_t factor, Where where = Where::current());

@@ -123,25 +123,14 @@ Pool2dOptions OfOneRow(const Pool1dOptions& options, int64_t window) {
           .count_include_pad = options.count_include_pad};
 }
 
-// False, with an error kept, if x has no images or cannot be pooled to this size.
-bool CheckAdaptive(CompositeCall& call, const Tensor& x, const std::array<int64_t, 2>& size) {
-  if (x.rank() != 4 || !IsFloat(x.dtype())) {
-    call.Fail("takes float images of shape [N, C, H, W]");
-    return false;
+// Returns the size of the windows if they all have it and do not overlap.
+std::optional<Shape> WholeWindows(const Tensor& x, const Shape& size) {
+  Shape window = SpatialSizes(x);
+  for (size_t i = 0; i < size.size(); ++i) {
+    if (window[i] % size[i] != 0) return std::nullopt;
+    window[i] /= size[i];
   }
-  for (size_t i = 0; i < 2; ++i) {
-    const int64_t from = x.dim(2 + static_cast<int64_t>(i));
-    if (size[i] >= 1 && from >= 1 && size[i] <= kLargestWindow) continue;
-    call.Fail(absl::StrCat("makes images of ", PairText(size[0], size[1]), " of those of ",
-                           PairText(x.dim(2), x.dim(3)), "; both need pixels"));
-    return false;
-  }
-  return true;
-}
-
-// True if all windows have the same size and do not overlap.
-bool Divides(const Tensor& x, const std::array<int64_t, 2>& size) {
-  return x.dim(2) % size[0] == 0 && x.dim(3) % size[1] == 0;
+  return window;
 }
 
 // Bounds of window i of n in a dimension of `from`.
@@ -149,15 +138,35 @@ std::pair<int64_t, int64_t> WindowOf(int64_t i, int64_t n, int64_t from) {
   return {i * from / n, ((i + 1) * from + n - 1) / n};
 }
 
-// Applies `reduce` to the windows of one dimension of x.
+// Applies `reduce` to the windows of each dimension of x behind the channels.
 template <typename Reduce>
-Tensor PooledAlong(const Tensor& x, int64_t dim, int64_t size, const Reduce& reduce) {
-  std::vector<Tensor> parts;
-  for (int64_t i = 0; i < size; ++i) {
-    const auto [begin, end] = WindowOf(i, size, x.dim(dim));
-    parts.push_back(reduce(SliceDim(x, dim, begin, end), dim));
+Tensor PooledTo(const Tensor& x, const Shape& size, const Reduce& reduce) {
+  Tensor y = x;
+  for (size_t i = 0; i < size.size(); ++i) {
+    const auto dim = static_cast<int64_t>(i) + 2;
+    std::vector<Tensor> parts;
+    for (int64_t k = 0; k < size[i]; ++k) {
+      const auto [begin, end] = WindowOf(k, size[i], y.dim(dim));
+      parts.push_back(reduce(SliceDim(y, dim, begin, end), Shape{dim}, ReduceOptions{.keep_dims = true},
+                             Where::current()));
+    }
+    y = Concat(parts, dim);
   }
-  return Concat(parts, dim);
+  return y;
+}
+
+Tensor AdaptiveMax(const char* name, const Tensor& x, const Shape& size, Where where) {
+  CompositeCall call(name, where, {x});
+  return call.ok() && CheckNewSizes(call, x, size) ? PooledTo(x, size, Max) : Tensor();
+}
+
+// The same for means. `pool` makes those of windows that do not overlap.
+template <typename Pool>
+Tensor AdaptiveMean(const char* name, const Tensor& x, const Shape& size, Where where, const Pool& pool) {
+  CompositeCall call(name, where, {x});
+  if (!call.ok() || !CheckNewSizes(call, x, size)) return {};
+  const std::optional<Shape> window = WholeWindows(x, size);
+  return window ? pool(*window) : PooledTo(x, size, Mean);
 }
 
 }  // namespace
@@ -176,19 +185,27 @@ Tensor AvgPool1d(const Tensor& x, int64_t window, const Pool1dOptions& options, 
   return images.ok() ? Squeeze(AvgPool2d(images, {1, window}, OfOneRow(options, window)), 2) : Tensor();
 }
 
+Tensor AdaptiveAvgPool1d(const Tensor& x, int64_t size, Where where) {
+  return AdaptiveMean("AdaptiveAvgPool1d", x, {size}, where,
+                      [&](const Shape& window) { return AvgPool1d(x, window[0]); });
+}
 Tensor AdaptiveAvgPool2d(const Tensor& x, std::array<int64_t, 2> size, Where where) {
-  CompositeCall call("AdaptiveAvgPool2d", where, {x});
-  if (!call.ok() || !CheckAdaptive(call, x, size)) return {};
-  if (Divides(x, size)) return AvgPool2d(x, {x.dim(2) / size[0], x.dim(3) / size[1]});
-  const auto mean = [](const Tensor& part, int64_t dim) { return Mean(part, {dim}, {.keep_dims = true}); };
-  return PooledAlong(PooledAlong(x, 2, size[0], mean), 3, size[1], mean);
+  return AdaptiveMean("AdaptiveAvgPool2d", x, {size[0], size[1]}, where,
+                      [&](const Shape& window) { return AvgPool2d(x, {window[0], window[1]}); });
+}
+Tensor AdaptiveAvgPool3d(const Tensor& x, std::array<int64_t, 3> size, Where where) {
+  return AdaptiveMean("AdaptiveAvgPool3d", x, {size[0], size[1], size[2]}, where,
+                      [&](const Shape& window) { return AvgPool3d(x, {window[0], window[1], window[2]}); });
 }
 
+Tensor AdaptiveMaxPool1d(const Tensor& x, int64_t size, Where where) {
+  return AdaptiveMax("AdaptiveMaxPool1d", x, {size}, where);
+}
 Tensor AdaptiveMaxPool2d(const Tensor& x, std::array<int64_t, 2> size, Where where) {
-  CompositeCall call("AdaptiveMaxPool2d", where, {x});
-  if (!call.ok() || !CheckAdaptive(call, x, size)) return {};
-  const auto max = [](const Tensor& part, int64_t dim) { return Max(part, {dim}, {.keep_dims = true}); };
-  return PooledAlong(PooledAlong(x, 2, size[0], max), 3, size[1], max);
+  return AdaptiveMax("AdaptiveMaxPool2d", x, {size[0], size[1]}, where);
+}
+Tensor AdaptiveMaxPool3d(const Tensor& x, std::array<int64_t, 3> size, Where where) {
+  return AdaptiveMax("AdaptiveMaxPool3d", x, {size[0], size[1], size[2]}, where);
 }
 
 }  // namespace sinter

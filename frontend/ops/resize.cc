@@ -75,25 +75,32 @@ Tensor ResizeAlong(const Tensor& x, int64_t dim, int64_t to, const ResizeOptions
   return sum;
 }
 
-}  // namespace
-
-Tensor Resize(const Tensor& x, std::array<int64_t, 2> size, const ResizeOptions& options, Where where) {
-  CompositeCall call("Resize", where, {x});
-  if (!call.ok()) return {};
-  if (x.rank() != 4 || !IsFloat(x.dtype())) return call.Fail("takes float images of shape [N, C, H, W]");
-  for (const int64_t n : {size[0], size[1], x.dim(2), x.dim(3)}) {
-    if (n >= 1 && n <= kLargestWindow) continue;
-    return call.Fail(absl::StrCat("makes images of ", PairText(size[0], size[1]), " of those of ",
-                                  PairText(x.dim(2), x.dim(3)), "; both need pixels"));
-  }
+Tensor ResizedTo(const char* name, const Tensor& x, const Shape& sizes, const ResizeOptions& options,
+                 Where where) {
+  CompositeCall call(name, where, {x});
+  if (!call.ok() || !CheckNewSizes(call, x, sizes)) return {};
   if (options.interpolation == Interpolation::kNearest && options.align_corners) {
     return call.Fail("has aligned corners, which the nearest pixel does not know");
   }
   // bf16 and f16 are rounded once.
   const bool is_low = x.dtype() == DType::kBf16 || x.dtype() == DType::kF16;
   const bool is_copy = options.interpolation == Interpolation::kNearest;
-  const Tensor in = is_low && !is_copy ? Cast(x, F32) : x;
-  return Cast(ResizeAlong(ResizeAlong(in, 2, size[0], options), 3, size[1], options), x.dtype());
+  Tensor y = is_low && !is_copy ? Cast(x, F32) : x;
+  for (size_t i = 0; i < sizes.size(); ++i)
+    y = ResizeAlong(y, static_cast<int64_t>(i) + 2, sizes[i], options);
+  return Cast(y, x.dtype());
+}
+
+}  // namespace
+
+Tensor Resize(const Tensor& x, std::array<int64_t, 2> size, const ResizeOptions& options, Where where) {
+  return ResizedTo("Resize", x, {size[0], size[1]}, options, where);
+}
+Tensor Resize1d(const Tensor& x, int64_t size, const ResizeOptions& options, Where where) {
+  return ResizedTo("Resize1d", x, {size}, options, where);
+}
+Tensor Resize3d(const Tensor& x, std::array<int64_t, 3> size, const ResizeOptions& options, Where where) {
+  return ResizedTo("Resize3d", x, {size[0], size[1], size[2]}, options, where);
 }
 
 Tensor PixelShuffle(const Tensor& x, int64_t factor, Where where) {

@@ -1,10 +1,15 @@
 #include "sinter/frontend/ops/sampling.h"
 
+#include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "sinter/frontend/graph/graph_state.h"
 #include "sinter/frontend/ops/ops.h"
+#include "sinter/frontend/ops/window_checks.h"
+#include "sinter/ir/dialect/shape_checks.h"
 
 namespace sinter {
 namespace {
@@ -41,28 +46,84 @@ Tensor PixelsOf(const Tensor& place, int64_t size, const GridSampleOptions& o) {
   return pixel;
 }
 
-// The images [N, C, H * W] at whole pixels x and y, floats [N, 1, P]: [N, C, P], and zeros outside.
-Tensor At(const Tensor& images, const Tensor& x, const Tensor& y, int64_t height, int64_t width) {
-  const auto right = static_cast<double>(width - 1), bottom = static_cast<double>(height - 1);
-  const Tensor is_inside = x >= 0.0 && x <= right && y >= 0.0 && y <= bottom;
-  const Tensor pixel = Cast(Clamp(y, 0, bottom), I32) * width + Cast(Clamp(x, 0, right), I32);
-  const Shape shape = {images.dim(0), images.dim(1), x.dim(2)};
-  return Select(is_inside, TakeAlong(images, BroadcastTo(pixel, shape), 2), 0.0);
+// The images [N, C, H * W] at whole pixels, floats [N, 1, P] of x, y and so on: [N, C, P], and zeros outside.
+// `sizes` are those of the images, W first.
+Tensor At(const Tensor& images, const std::vector<Tensor>& pixels, const Shape& sizes) {
+  Tensor is_inside, at;
+  for (size_t d = sizes.size(); d-- > 0;) {
+    const auto last = static_cast<double>(sizes[d] - 1);
+    const Tensor inside = pixels[d] >= 0.0 && pixels[d] <= last;
+    is_inside = is_inside.ok() ? inside && is_inside : inside;
+    const Tensor pixel = Cast(Clamp(pixels[d], 0, last), I32);
+    at = at.ok() ? at * sizes[d] + pixel : pixel;
+  }
+  const Shape shape = {images.dim(0), images.dim(1), at.dim(2)};
+  return Select(is_inside, TakeAlong(images, BroadcastTo(at, shape), 2), 0.0);
 }
 
+// Returns images or volumes at the places of the grid: [N, C, P].
 Tensor Sampled(const Tensor& x, const Tensor& grid, const GridSampleOptions& o) {
-  const int64_t batch = x.dim(0), height = x.dim(2), width = x.dim(3), count = grid.dim(1) * grid.dim(2);
-  const Tensor images = Reshape(x, {batch, x.dim(1), height * width});
-  const Tensor places = Reshape(grid, {batch, 1, count, 2});
-  const Tensor px = PixelsOf(places[{Ellipsis, 0}], width, o),
-               py = PixelsOf(places[{Ellipsis, 1}], height, o);
-  if (o.interpolation == Interpolation::kNearest) return At(images, Round(px), Round(py), height, width);
-  const Tensor left = Floor(px), top = Floor(py);
-  const Tensor right = px - left, down = py - top;  // Weights of the pixels beyond.
-  return At(images, left, top, height, width) * ((1.0 - right) * (1.0 - down)) +
-         At(images, left + 1.0, top, height, width) * (right * (1.0 - down)) +
-         At(images, left, top + 1.0, height, width) * ((1.0 - right) * down) +
-         At(images, left + 1.0, top + 1.0, height, width) * (right * down);
+  Shape sizes = SpatialSizes(x);
+  const int64_t batch = x.dim(0),
+                area = std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
+  std::reverse(sizes.begin(), sizes.end());
+  const auto count = static_cast<int64_t>(sizes.size());
+  const Tensor images = Reshape(x, {batch, x.dim(1), area});
+  const Tensor places = Reshape(grid, {batch, 1, grid.size() / (batch * count), count});
+  std::vector<Tensor> pixels, lows, beyond;  // The third are the weights of the pixels beyond.
+  for (int64_t d = 0; d < count; ++d) {
+    const Tensor pixel = PixelsOf(places[{Ellipsis, d}], sizes[static_cast<size_t>(d)], o);
+    pixels.push_back(o.interpolation == Interpolation::kNearest ? Round(pixel) : pixel);
+    lows.push_back(Floor(pixel));
+    beyond.push_back(pixel - lows.back());
+  }
+  if (o.interpolation == Interpolation::kNearest) return At(images, pixels, sizes);
+  Tensor sum;
+  for (int64_t corner = 0; corner < int64_t{1} << count; ++corner) {
+    Tensor weight;
+    for (size_t d = 0; d < sizes.size(); ++d) {
+      const bool is_beyond = (corner >> d & 1) != 0;
+      pixels[d] = is_beyond ? lows[d] + 1.0 : lows[d];
+      const Tensor part = is_beyond ? beyond[d] : 1.0 - beyond[d];
+      weight = d == 0 ? part : weight * part;
+    }
+    const Tensor part = At(images, pixels, sizes) * weight;
+    sum = corner == 0 ? part : sum + part;
+  }
+  return sum;
+}
+
+// Returns the places of affine maps theta [N, d, d + 1] for d sizes.
+Tensor AffinePlaces(const char* name, const Tensor& theta, const Shape& sizes, bool align_corners,
+                    Where where) {
+  CompositeCall call(name, where, {theta});
+  if (!call.ok()) return {};
+  const auto count = static_cast<int64_t>(sizes.size());
+  if (!IsFloat(theta.dtype()) || theta.rank() != 3 || theta.dim(1) != count || theta.dim(2) != count + 1) {
+    return call.Fail(absl::StrCat("takes floats [N, ", count, ", ", count + 1, "]"));
+  }
+  if (std::ranges::min(sizes) < 1) {
+    return call.Fail(absl::StrCat("makes a grid of ", absl::StrJoin(sizes, "x"), "; expected ",
+                                  absl::StrJoin(Shape(sizes.size(), 1), "x"), " or more"));
+  }
+  Builder b(theta.function());
+  std::vector<Tensor> axes;  // The last dimension first.
+  for (int64_t d = 0; d < count; ++d) {
+    const int64_t size = sizes[static_cast<size_t>(count - 1 - d)];
+    Shape along(static_cast<size_t>(d) + 1, 1);
+    along[0] = size;
+    axes.push_back(Reshape(PixelPlaces(b, size, theta.dtype(), align_corners), along));
+  }
+  std::vector<Tensor> coordinates;
+  for (int64_t d = 0; d < count; ++d) {
+    Shape spread(sizes.size() + 1, 1);
+    spread[0] = theta.dim(0);
+    const auto factor = [&](int64_t i) { return Reshape(theta[{Range{}, d, i}], spread); };
+    Tensor sum = factor(0) * axes[0];
+    for (int64_t i = 1; i < count; ++i) sum = sum + factor(i) * axes[static_cast<size_t>(i)];
+    coordinates.push_back(sum + factor(count));
+  }
+  return Stack(coordinates, -1);
 }
 
 double LowestOf(DType dtype) {
@@ -92,44 +153,70 @@ Tensor PlacesOf(const Tensor& x, std::array<int64_t, 2> window, std::array<int64
   return y * x.dim(3) + b.Iota(I32, result, 3) * strides[1] - padding[2] + column;
 }
 
+// Puts elements at their places in signals, images or volumes of this size.
+Tensor Unpooled(const char* name, const Tensor& x, const Tensor& places, const Shape& size, Where where) {
+  CompositeCall call(name, where, {x, places});
+  if (!call.ok()) return {};
+  const SpatialKind& kind = SpatialKindOf(size.size());
+  if (!IsFloat(x.dtype()) || x.shape().size() != size.size() + 2) {
+    return call.Fail(absl::StrCat("takes float ", kind.name, " ", kind.shape));
+  }
+  if ((places.dtype() != DType::kI32 && places.dtype() != DType::kI64) || places.shape() != x.shape()) {
+    return call.Fail(absl::StrCat("takes places of type ", TypeString(I32, x.shape())));
+  }
+  int64_t area = 1;
+  for (const int64_t n : size) {
+    if (n < 1) {
+      return call.Fail(absl::StrCat("makes ", kind.name, " of ", absl::StrJoin(size, "x"), "; expected ",
+                                    absl::StrJoin(Shape(size.size(), 1), "x"), " or more"));
+    }
+    area = ir::MultiplySizes(area, n);
+  }
+  Shape result = {x.dim(0), x.dim(1)};
+  result.insert(result.end(), size.begin(), size.end());
+  Builder b(x.function());
+  const Tensor zeros = Flatten(b.Zeros(x.dtype(), result), 0);
+  if (!zeros.ok()) return {};
+  const int64_t images = x.dim(0) * x.dim(1), total = x.size();
+  const Tensor at = Reshape(Cast(places, I64), {images, total / std::max<int64_t>(images, 1)}) +
+                    b.Iota(I64, {images, 1}) * area;
+  const Tensor flat = Reshape(at, {total});
+  const Tensor sum = ScatterAdd(zeros, flat, Reshape(x, {total}), 0);
+  const Tensor counts = ScatterAdd(zeros, flat, b.Ones(x.dtype(), {total}), 0);
+  return Reshape(sum / Maximum(counts, 1.0), result);
+}
+
 }  // namespace
 
 Tensor AffineGrid(const Tensor& theta, std::array<int64_t, 2> size, bool align_corners, Where where) {
-  CompositeCall call("AffineGrid", where, {theta});
-  if (!call.ok()) return {};
-  if (!IsFloat(theta.dtype()) || theta.rank() != 3 || theta.dim(1) != 2 || theta.dim(2) != 3) {
-    return call.Fail("takes floats [N, 2, 3]");
-  }
-  if (size[0] < 1 || size[1] < 1) {
-    return call.Fail(absl::StrCat("makes a grid of ", size[0], "x", size[1], "; expected 1x1 or more"));
-  }
-  Builder b(theta.function());
-  const int64_t batch = theta.dim(0);
-  const Tensor x = PixelPlaces(b, size[1], theta.dtype(), align_corners),
-               y = ExpandDims(PixelPlaces(b, size[0], theta.dtype(), align_corners), 1);
-  std::vector<Tensor> coordinates;
-  for (int64_t d = 0; d < 2; ++d) {
-    const auto factor = [&](int64_t i) { return Reshape(theta[{Range{}, d, i}], {batch, 1, 1}); };
-    coordinates.push_back(factor(0) * x + factor(1) * y + factor(2));
-  }
-  return Stack(coordinates, -1);
+  return AffinePlaces("AffineGrid", theta, {size[0], size[1]}, align_corners, where);
+}
+Tensor AffineGrid3d(const Tensor& theta, std::array<int64_t, 3> size, bool align_corners, Where where) {
+  return AffinePlaces("AffineGrid3d", theta, {size[0], size[1], size[2]}, align_corners, where);
 }
 
 Tensor GridSample(const Tensor& x, const Tensor& grid, const GridSampleOptions& options, Where where) {
   CompositeCall call("GridSample", where, {x, grid});
   if (!call.ok()) return {};
-  if (!IsFloat(x.dtype()) || x.rank() != 4 || x.dim(2) < 1 || x.dim(3) < 1) {
-    return call.Fail("takes float images [N, C, H, W] of at least one pixel");
+  if (!IsFloat(x.dtype()) || (x.rank() != 4 && x.rank() != 5) || std::ranges::min(SpatialSizes(x)) < 1) {
+    return call.Fail("takes float images [N, C, H, W] or volumes [N, C, D, H, W] of at least one pixel");
   }
-  if (grid.dtype() != x.dtype() || grid.rank() != 4 || grid.dim(0) != x.dim(0) || grid.dim(3) != 2) {
-    return call.Fail(absl::StrCat("takes a grid [", x.dim(0), ", H', W', 2] of the images' element type"));
+  const bool is_volume = x.rank() == 5;
+  if (grid.dtype() != x.dtype() || grid.rank() != x.rank() || grid.dim(0) != x.dim(0) ||
+      grid.dim(-1) != x.rank() - 2) {
+    return call.Fail(absl::StrCat("takes a grid [", x.dim(0), is_volume ? ", D', H', W', 3]" : ", H', W', 2]",
+                                  " of the ", is_volume ? "volumes'" : "images'", " element type"));
   }
   if (options.interpolation == Interpolation::kBicubic) return call.Fail("samples kNearest or kBilinear");
-  return Reshape(Sampled(x, grid, options), {x.dim(0), x.dim(1), grid.dim(1), grid.dim(2)});
+  Shape result = grid.shape();
+  result.pop_back();
+  result.insert(result.begin() + 1, x.dim(1));
+  if (grid.size() == 0) return Builder(x.function()).Zeros(x.dtype(), result);
+  return Reshape(Sampled(x, grid, options), result);
 }
 
-MaxPool2dPlaces MaxPool2dWithPlaces(const Tensor& x, std::array<int64_t, 2> window,
-                                    const Pool2dOptions& options, Where where) {
+MaxPoolPlaces MaxPool2dWithPlaces(const Tensor& x, std::array<int64_t, 2> window,
+                                  const Pool2dOptions& options, Where where) {
   CompositeCall call("MaxPool2dWithPlaces", where, {x});
   if (!call.ok()) return {};
   const Tensor values = MaxPool2d(x, window, options, where);
@@ -138,24 +225,59 @@ MaxPool2dPlaces MaxPool2dWithPlaces(const Tensor& x, std::array<int64_t, 2> wind
   return {values, PlacesOf(x, window, whole.strides, whole.padding, values.shape())};
 }
 
-Tensor MaxUnpool2d(const Tensor& x, const Tensor& places, std::array<int64_t, 2> size, Where where) {
-  CompositeCall call("MaxUnpool2d", where, {x, places});
+MaxPoolPlaces MaxPool1dWithPlaces(const Tensor& x, int64_t window, const Pool1dOptions& options,
+                                  Where where) {
+  CompositeCall call("MaxPool1dWithPlaces", where, {x});
   if (!call.ok()) return {};
-  if (!IsFloat(x.dtype()) || x.rank() != 4) return call.Fail("takes float images [N, C, H, W]");
-  if ((places.dtype() != DType::kI32 && places.dtype() != DType::kI64) || places.shape() != x.shape()) {
-    return call.Fail(absl::StrCat("takes places of type ", TypeString(I32, x.shape())));
+  if (x.rank() != 3 || !IsFloat(x.dtype())) return {call.Fail("takes float signals of shape [N, C, L]"), {}};
+  // A signal is an image of one row, in which places are those of the signal.
+  const auto [values, places] =
+      MaxPool2dWithPlaces(ExpandDims(x, 2), {1, window},
+                          {.strides = {1, options.stride == 0 ? window : options.stride},
+                           .padding = {0, 0, options.padding[0], options.padding[1]},
+                           .ceil_mode = options.ceil_mode});
+  if (!values.ok()) return {};
+  return {Squeeze(values, 2), Squeeze(places, 2)};
+}
+
+MaxPoolPlaces MaxPool3dWithPlaces(const Tensor& x, std::array<int64_t, 3> window,
+                                  const Pool3dOptions& options, Where where) {
+  CompositeCall call("MaxPool3dWithPlaces", where, {x});
+  if (!call.ok()) return {};
+  if (x.rank() != 5 || !IsFloat(x.dtype())) {
+    return {call.Fail("takes float volumes of shape [N, C, D, H, W]"), {}};
   }
-  if (size[0] < 1 || size[1] < 1) {
-    return call.Fail(absl::StrCat("makes images of ", size[0], "x", size[1], "; expected 1x1 or more"));
-  }
-  const int64_t images = x.dim(0) * x.dim(1), area = size[0] * size[1], count = x.dim(2) * x.dim(3);
-  Builder b(x.function());
-  const Tensor at = Reshape(Cast(places, I64), {images, count}) + b.Iota(I64, {images, 1}) * area;
-  const Tensor flat = Reshape(at, {images * count});
-  const Tensor zeros = b.Zeros(x.dtype(), {images * area});
-  const Tensor sum = ScatterAdd(zeros, flat, Reshape(x, {images * count}), 0);
-  const Tensor counts = ScatterAdd(zeros, flat, b.Ones(x.dtype(), {images * count}), 0);
-  return Reshape(sum / Maximum(counts, 1.0), {x.dim(0), x.dim(1), size[0], size[1]});
+  const std::array<int64_t, 3> strides =
+      options.strides == std::array<int64_t, 3>{0, 0, 0} ? window : options.strides;
+  const std::array<int64_t, 6>& padding = options.padding;
+  const int64_t n = x.dim(0), c = x.dim(1), d = x.dim(2), area = x.dim(3) * x.dim(4);
+  // First each slice of the depth, then the slices' results along it.
+  const MaxPoolPlaces flat =
+      MaxPool2dWithPlaces(Reshape(x, {n, c * d, x.dim(3), x.dim(4)}), {window[1], window[2]},
+                          {.strides = {strides[1], strides[2]},
+                           .padding = {padding[2], padding[3], padding[4], padding[5]},
+                           .ceil_mode = options.ceil_mode});
+  if (!flat.values.ok()) return {};
+  const int64_t h = flat.values.dim(2), w = flat.values.dim(3);
+  const MaxPoolPlaces deep = MaxPool2dWithPlaces(Reshape(flat.values, {n, c, d, h * w}), {window[0], 1},
+                                                 {.strides = {strides[0], 1},
+                                                  .padding = {padding[0], padding[1], 0, 0},
+                                                  .ceil_mode = options.ceil_mode});
+  if (!deep.values.ok()) return {};
+  const Shape shape = {n, c, deep.values.dim(2), h, w};
+  const Tensor chosen = Reshape(deep.places, {n, c, deep.places.dim(2) * h * w});
+  const Tensor in_slice = TakeAlong(Reshape(flat.places, {n, c, d * h * w}), chosen, 2);
+  return {Reshape(deep.values, shape), Reshape(chosen / (h * w) * area + in_slice, shape)};
+}
+
+Tensor MaxUnpool1d(const Tensor& x, const Tensor& places, int64_t size, Where where) {
+  return Unpooled("MaxUnpool1d", x, places, {size}, where);
+}
+Tensor MaxUnpool2d(const Tensor& x, const Tensor& places, std::array<int64_t, 2> size, Where where) {
+  return Unpooled("MaxUnpool2d", x, places, {size[0], size[1]}, where);
+}
+Tensor MaxUnpool3d(const Tensor& x, const Tensor& places, std::array<int64_t, 3> size, Where where) {
+  return Unpooled("MaxUnpool3d", x, places, {size[0], size[1], size[2]}, where);
 }
 
 }  // namespace sinter

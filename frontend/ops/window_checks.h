@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "sinter/frontend/graph/graph_state.h"
 #include "sinter/frontend/ops/images.h"
 
@@ -49,6 +50,44 @@ inline Pool2dOptions WithWholeWindows(const Tensor& x, const std::array<int64_t,
   }
   options.ceil_mode = false;
   return options;
+}
+
+// Names of signals, images and volumes, for errors.
+struct SpatialKind {
+  const char* name;
+  const char* shape;
+  const char* unit;
+};
+
+// Returns the kind with 1, 2 or 3 dimensions behind the channels.
+inline const SpatialKind& SpatialKindOf(size_t dimensions) {
+  static constexpr SpatialKind kKinds[] = {{"signals", "[N, C, L]", "elements"},
+                                           {"images", "[N, C, H, W]", "pixels"},
+                                           {"volumes", "[N, C, D, H, W]", "elements"}};
+  return kKinds[dimensions - 1];
+}
+
+// Returns the sizes of x behind the batch and the channels.
+inline Shape SpatialSizes(const Tensor& x) {
+  const Shape shape = x.shape();
+  return Shape(shape.begin() + 2, shape.end());
+}
+
+// True if x can be made one of these sizes behind its channels; else keeps an error.
+inline bool CheckNewSizes(CompositeCall& call, const Tensor& x, const Shape& sizes) {
+  const SpatialKind& kind = SpatialKindOf(sizes.size());
+  if (x.shape().size() != sizes.size() + 2 || !IsFloat(x.dtype())) {
+    call.Fail(absl::StrCat("takes float ", kind.name, " of shape ", kind.shape));
+    return false;
+  }
+  const Shape from = SpatialSizes(x);
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (std::min(sizes[i], from[i]) >= 1 && std::max(sizes[i], from[i]) <= kLargestWindow) continue;
+    call.Fail(absl::StrCat("makes ", kind.name, " of ", absl::StrJoin(sizes, "x"), " of those of ",
+                           absl::StrJoin(from, "x"), "; both need ", kind.unit));
+    return false;
+  }
+  return true;
 }
 
 // Returns "3x4".
