@@ -32,6 +32,43 @@ ir::Expr MaskOf(Call& call, const Tensor& x, int64_t number, Compare compare) {
   return b.broadcast(mask, x.shape(), {x.rank() - 2, x.rank() - 1});
 }
 
+// Says what is wrong with a padding of a dimension of this size; empty if nothing is.
+std::string WrongPadding(PadMode mode, int64_t padding, int64_t size) {
+  if (padding < 0) return "needs paddings of at least 0; Slice takes elements away";
+  switch (mode) {
+    case PadMode::kReflect:
+      if (padding == 0 || padding < size) return "";
+      return absl::StrCat("reflects ", padding, " elements of a dimension of size ", size,
+                          ", which must be larger than the padding");
+    case PadMode::kSymmetric:
+    case PadMode::kCircular:
+      if (padding <= size) return "";
+      return absl::StrCat("repeats ", padding, " elements of a dimension of size ", size,
+                          ", which must not be smaller than the padding");
+    case PadMode::kReplicate:
+      return padding == 0 || size > 0 ? "" : "repeats the edge of a dimension of size 0, which has none";
+  }
+  return "";
+}
+
+// Returns elements of x in front of it along d, or behind it.
+Tensor Margin(const Tensor& x, int64_t d, PadMode mode, int64_t padding, bool is_front) {
+  const int64_t n = x.dim(d);
+  switch (mode) {
+    case PadMode::kReflect:
+      return Reverse(is_front ? SliceDim(x, d, 1, padding + 1) : SliceDim(x, d, n - 1 - padding, n - 1), {d});
+    case PadMode::kSymmetric:
+      return Reverse(is_front ? SliceDim(x, d, 0, padding) : SliceDim(x, d, n - padding, n), {d});
+    case PadMode::kCircular:
+      return is_front ? SliceDim(x, d, n - padding, n) : SliceDim(x, d, 0, padding);
+    case PadMode::kReplicate:
+      break;
+  }
+  Shape shape = x.shape();
+  shape[static_cast<size_t>(d)] = padding;
+  return BroadcastTo(is_front ? SliceDim(x, d, 0, 1) : SliceDim(x, d, n - 1, n), shape);
+}
+
 // No matrix is so large, and doubles hold these numbers.
 constexpr int64_t kFarthest = int64_t{1} << 50;
 
@@ -106,6 +143,29 @@ Tensor Repeat(const Tensor& x, int64_t count, int64_t dim, Where where) {
   Shape copied = apart;
   copied[*d + 1] = count;
   return Reshape(BroadcastTo(Reshape(x, apart, where), copied, where), shape, where);
+}
+
+Tensor Pad(const Tensor& x, const Shape& low, const Shape& high, PadMode mode, Where where) {
+  CompositeCall call("Pad", where, {x});
+  if (!call.ok()) return {};
+  if (low.size() != x.shape().size() || high.size() != low.size()) {
+    return call.Fail(absl::StrCat("needs one entry of low and high a dimension: ", x.rank(), ", got ",
+                                  low.size(), " and ", high.size()));
+  }
+  Tensor y = x;
+  for (int64_t d = 0; d < x.rank(); ++d) {
+    const int64_t front = low[static_cast<size_t>(d)], back = high[static_cast<size_t>(d)];
+    for (const int64_t padding : {front, back}) {
+      if (const std::string wrong = WrongPadding(mode, padding, x.dim(d)); !wrong.empty())
+        return call.Fail(wrong);
+    }
+    std::vector<Tensor> parts;
+    if (front > 0) parts.push_back(Margin(y, d, mode, front, /*is_front=*/true));
+    parts.push_back(y);
+    if (back > 0) parts.push_back(Margin(y, d, mode, back, /*is_front=*/false));
+    if (parts.size() > 1) y = Concat(parts, d);
+  }
+  return y;
 }
 
 Tensor Roll(const Tensor& x, int64_t shift, int64_t dim, Where where) {

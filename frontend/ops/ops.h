@@ -86,6 +86,12 @@ Tensor Concat(const std::vector<Tensor>& xs, int64_t dim, Where where = Where::c
 std::vector<Tensor> Split(const Tensor& x, const Shape& sizes, int64_t dim, Where where = Where::current());
 Tensor Pad(const Tensor& x, const Shape& low, const Shape& high, Number value = 0,
            Where where = Where::current());
+// Pads with elements of x, for [1, 2, 3] and two on each side: kReflect gives 3 2 [1 2 3] 2 1, kSymmetric 2 1
+// [1 2 3] 3 2, kReplicate 1 1 [1 2 3] 3 3, and kCircular 2 3 [1 2 3] 1 2. A padding is at most the size of
+// its dimension, and below it for kReflect; that of kReplicate has no limit, but needs an element.
+enum class PadMode { kReflect, kSymmetric, kReplicate, kCircular };
+Tensor Pad(const Tensor& x, const Shape& low, const Shape& high, PadMode mode,
+           Where where = Where::current());
 Tensor Reverse(const Tensor& x, const Shape& dims, Where where = Where::current());
 // Stack joins tensors of one shape along a new dimension; Unbind takes them apart again.
 Tensor Stack(const std::vector<Tensor>& xs, int64_t dim = 0, Where where = Where::current());
