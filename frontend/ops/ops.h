@@ -141,8 +141,35 @@ Tensor All(const Tensor& x, const Shape& dims = {}, ReduceOptions options = {},
            Where where = Where::current());
 Tensor LogSumExp(const Tensor& x, const Shape& dims = {}, ReduceOptions options = {},
                  Where where = Where::current());
-Tensor Norm(const Tensor& x, const Shape& dims = {}, ReduceOptions options = {},
+// The p-norm: the sum of |x|^p, to the power 1 / p. A p of infinity gives the largest |x|, of -infinity the
+// smallest, and 0 counts the elements that are not 0. Elements that are 0 get no gradient.
+struct NormOptions {
+  double p = 2;
+  bool keep_dims = false;
+};
+Tensor Norm(const Tensor& x, const Shape& dims = {}, NormOptions options = {},
             Where where = Where::current());
+// The sum and the mean of the elements that are not NaN. A mean of none is NaN.
+Tensor NanSum(const Tensor& x, const Shape& dims = {}, ReduceOptions options = {},
+              Where where = Where::current());
+Tensor NanMean(const Tensor& x, const Shape& dims = {}, ReduceOptions options = {},
+               Where where = Where::current());
+// The number of elements that are not 0, or are true: i32. Takes numbers and i1. NaN counts.
+Tensor CountNonZero(const Tensor& x, const Shape& dims = {}, ReduceOptions options = {},
+                    Where where = Where::current());
+// The number that a part q, from 0 to 1, of the elements does not exceed: the one at place q * (n - 1) of n
+// sorted elements. Between two places it is their mean, weighted by the distance, or the one that the rule
+// names (kNearest: ties to even). A row with a NaN gives NaN. The gradient goes to the elements at the
+// places. Median is the quantile of 1/2; PyTorch's median has the rule kLower.
+enum class QuantileRule { kLinear, kLower, kHigher, kNearest, kMidpoint };
+struct QuantileOptions {
+  QuantileRule rule = QuantileRule::kLinear;
+  bool keep_dims = false;
+};
+Tensor Quantile(const Tensor& x, double q, const Shape& dims = {}, QuantileOptions options = {},
+                Where where = Where::current());
+Tensor Median(const Tensor& x, const Shape& dims = {}, QuantileOptions options = {},
+              Where where = Where::current());
 // The variance: the mean of the squared distances from the mean, times n / (n - correction) for n elements.
 // A correction of 1 makes that of a sample unbiased. Std is its root.
 struct VarianceOptions {
@@ -163,11 +190,13 @@ struct TopKResult {
 };
 TopKResult TopK(const Tensor& x, int64_t k, Where where = Where::current());
 Tensor CumSum(const Tensor& x, int64_t dim, bool reverse = false, Where where = Where::current());
-// Running products and extremes. They read the tensor once for each doubling of the dimension's size, unlike
-// CumSum, which reads it once.
+// Running products and extremes, and sums of exponentials. They read the tensor once for each doubling of the
+// dimension's size, unlike CumSum, which reads it once.
 Tensor CumProd(const Tensor& x, int64_t dim, bool reverse = false, Where where = Where::current());
 Tensor CumMax(const Tensor& x, int64_t dim, bool reverse = false, Where where = Where::current());
 Tensor CumMin(const Tensor& x, int64_t dim, bool reverse = false, Where where = Where::current());
+// The logarithm of the running sums of Exp(x). Takes floats; an element of -infinity adds nothing.
+Tensor LogCumSumExp(const Tensor& x, int64_t dim, bool reverse = false, Where where = Where::current());
 
 // [..., m, k] times [..., k, n]; leading dimensions broadcast. `math` is the arithmetic of f32 matmuls.
 struct MatMulOptions {

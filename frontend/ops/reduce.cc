@@ -1,21 +1,27 @@
 // Reductions of the builder.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "sinter/frontend/graph/graph_state.h"
 #include "sinter/frontend/graph/literals.h"
+#include "sinter/frontend/graph/number_bounds.h"
 #include "sinter/frontend/ops/ops.h"
+#include "sinter/frontend/ops/scatter.h"
 
 namespace sinter {
 
 namespace {
 
+constexpr char kNoFloats[] = "takes floats; Cast(x, F32) first";
+
 enum class ReduceTakes { kFloats, kNumbers, kBools };
 
 // Returns the reduced dimensions in ascending order; nullopt, with an error kept, if one is invalid.
-std::optional<Shape> ReducedDims(Call& call, const Tensor& x, const Shape& dims) {
+template <typename AnyCall>
+std::optional<Shape> ReducedDims(AnyCall& call, const Tensor& x, const Shape& dims) {
   Shape counted;
   if (dims.empty()) {
     counted.resize(x.rank());
@@ -40,8 +46,7 @@ Tensor Reduce(std::string_view name, ReduceTakes takes, const Tensor& x, const S
               ReduceOptions options, Where where) {
   Call call(name, where, {x});
   if (!call.ok()) return {};
-  if (takes == ReduceTakes::kFloats && !IsFloat(x.dtype()))
-    return call.Fail("takes floats; Cast(x, F32) first");
+  if (takes == ReduceTakes::kFloats && !IsFloat(x.dtype())) return call.Fail(kNoFloats);
   if (takes == ReduceTakes::kNumbers && !IsNumber(x.dtype())) return call.Fail(NotNumbers(x.dtype()));
   if (takes == ReduceTakes::kBools && x.dtype() != DType::kI1)
     return call.Fail("takes i1; compare first, as in x > 0");
@@ -99,9 +104,6 @@ Tensor All(const Tensor& x, const Shape& dims, ReduceOptions options, Where wher
 }
 Tensor LogSumExp(const Tensor& x, const Shape& dims, ReduceOptions options, Where where) {
   return Reduce<ir::LogsumexpOp>("LogSumExp", ReduceTakes::kFloats, x, dims, options, where);
-}
-Tensor Norm(const Tensor& x, const Shape& dims, ReduceOptions options, Where where) {
-  return Reduce<ir::NormOp>("Norm", ReduceTakes::kFloats, x, dims, options, where);
 }
 Tensor ArgMax(const Tensor& x, int64_t dim, DType dtype, Where where) {
   return ArgReduce<ir::ArgmaxOp>("ArgMax", x, dim, dtype, where);
@@ -182,10 +184,149 @@ Tensor CumMin(const Tensor& x, int64_t dim, bool reverse, Where where) {
                  [](const Tensor& a, const Tensor& b) { return Minimum(a, b); });
 }
 
+Tensor LogCumSumExp(const Tensor& x, int64_t dim, bool reverse, Where where) {
+  CompositeCall call("LogCumSumExp", where, {x});
+  if (!call.ok()) return {};
+  if (!IsFloat(x.dtype())) return call.Fail(kNoFloats);
+  return Running("LogCumSumExp", x, dim, reverse, where, [](const Tensor& a, const Tensor& b) {
+    // The gradient of LogAddExp is NaN for two infinities.
+    const Tensor is_same = Equal(a, b);
+    return Select(is_same, (a + b) * 0.5 + std::log(2.0),
+                  LogAddExp(Select(is_same, 0.0, a), Select(is_same, 0.0, b)));
+  });
+}
+
+namespace {
+
+// Returns the norm of floats. A p that is finite and neither 0, 1 nor 2 takes powers, by which elements and
+// sums of 0 have no part.
+Tensor NormOf(const Tensor& x, const Shape& dims, double p, ReduceOptions options) {
+  if (p == 0) return Sum(Cast(NotEqual(x, 0.0), x.dtype()), dims, options);
+  const Tensor size = Abs(x);
+  if (std::isinf(p)) return p > 0 ? Max(size, dims, options) : Min(size, dims, options);
+  if (p == 1) return Sum(size, dims, options);
+  const double of_zero = p > 0 ? 0 : std::numeric_limits<double>::infinity();
+  const Tensor is_zero = Equal(size, 0.0);
+  const Tensor sum = Sum(Select(is_zero, of_zero, Pow(Select(is_zero, 1.0, size), p)), dims, options);
+  const Tensor is_bound = Equal(sum, of_zero);
+  return Select(is_bound, 0.0, Pow(Select(is_bound, 1.0, sum), 1 / p));
+}
+
+// f64 stays, and other floats are computed in f32.
+Tensor Widened(const Tensor& x) { return x.dtype() == DType::kF64 ? x : Cast(x, F32); }
+
+// Joins dimensions, which are in ascending order, to one behind the others.
+Tensor JoinedLast(const Tensor& x, const Shape& dims) {
+  Shape order, shape;
+  int64_t joined = 1;
+  for (int64_t d = 0; d < x.rank(); ++d) {
+    if (std::binary_search(dims.begin(), dims.end(), d)) {
+      joined *= x.dim(d);
+      continue;
+    }
+    order.push_back(d);
+    shape.push_back(x.dim(d));
+  }
+  order.insert(order.end(), dims.begin(), dims.end());
+  shape.push_back(joined);
+  return Reshape(Transpose(x, order), shape);
+}
+
+// The places of two elements of a sorted row of n, and the weight of the second.
+struct QuantilePlaces {
+  QuantilePlaces(double q, int64_t n, QuantileRule rule) {
+    const double place = q * static_cast<double>(n - 1);
+    first = static_cast<int64_t>(std::floor(place));
+    last = static_cast<int64_t>(std::ceil(place));
+    weight = rule == QuantileRule::kMidpoint ? 0.5 : place - std::floor(place);
+    if (rule == QuantileRule::kLower) last = first;
+    if (rule == QuantileRule::kHigher) first = last;
+    if (rule == QuantileRule::kNearest) first = last = static_cast<int64_t>(std::nearbyint(place));
+  }
+  int64_t first, last;
+  double weight;
+};
+
+Tensor QuantileOf(const char* name, const Tensor& x, double q, const Shape& dims, QuantileOptions options,
+                  Where where) {
+  CompositeCall call(name, where, {x});
+  if (!call.ok()) return {};
+  if (!IsFloat(x.dtype())) return call.Fail(kNoFloats);
+  if (const std::string wrong = OutOfBounds("a q", q, {.low = 0, .high = 1}); !wrong.empty()) {
+    return call.Fail(wrong);
+  }
+  const std::optional<Shape> reduced = ReducedDims(call, x, dims);
+  if (!reduced) return {};
+  const Tensor rows = JoinedLast(x, *reduced);
+  if (!rows.ok()) return {};
+  const int64_t n = rows.dim(-1);
+  if (n == 0) return call.Fail("takes an element of none; its dimensions have size 0");
+  const QuantilePlaces places(q, n, options.rule);
+  const Tensor sorted = Sort(rows).values;
+  const auto at = [&](int64_t i) { return Squeeze(SliceDim(sorted, -1, i, i + 1), -1); };
+  Tensor y = at(places.first);
+  if (places.first != places.last) {
+    y = Cast(Widened(y) * (1 - places.weight) + Widened(at(places.last)) * places.weight, x.dtype());
+  }
+  // Sort puts NaN last.
+  y = Select(IsNan(at(n - 1)), std::numeric_limits<double>::quiet_NaN(), y);
+  if (!options.keep_dims) return y;
+  Shape kept = x.shape();
+  for (const int64_t d : *reduced) kept[static_cast<size_t>(d)] = 1;
+  return Reshape(y, kept);
+}
+
+}  // namespace
+
+Tensor Norm(const Tensor& x, const Shape& dims, NormOptions options, Where where) {
+  const ReduceOptions keep{.keep_dims = options.keep_dims};
+  if (options.p == 2) return Reduce<ir::NormOp>("Norm", ReduceTakes::kFloats, x, dims, keep, where);
+  CompositeCall call("Norm", where, {x});
+  if (!call.ok()) return {};
+  if (!IsFloat(x.dtype())) return call.Fail(kNoFloats);
+  if (std::isnan(options.p)) return call.Fail("has a p of NaN; give a number, which may be infinite");
+  return Cast(NormOf(Widened(x), dims, options.p, keep), x.dtype());
+}
+
+Tensor NanSum(const Tensor& x, const Shape& dims, ReduceOptions options, Where where) {
+  CompositeCall call("NanSum", where, {x});
+  if (!call.ok()) return {};
+  if (!IsFloat(x.dtype())) return call.Fail(kNoFloats);
+  return Sum(Select(IsNan(x), 0.0, x), dims, options);
+}
+
+Tensor NanMean(const Tensor& x, const Shape& dims, ReduceOptions options, Where where) {
+  CompositeCall call("NanMean", where, {x});
+  if (!call.ok()) return {};
+  if (!IsFloat(x.dtype())) return call.Fail(kNoFloats);
+  const Tensor is_number = !IsNan(x), wide = Widened(x);
+  return Cast(
+      Sum(Select(is_number, wide, 0.0), dims, options) / Sum(Cast(is_number, wide.dtype()), dims, options),
+      x.dtype());
+}
+
+Tensor CountNonZero(const Tensor& x, const Shape& dims, ReduceOptions options, Where where) {
+  CompositeCall call("CountNonZero", where, {x});
+  if (!call.ok()) return {};
+  if (!IsNumber(x.dtype()) && x.dtype() != I1) return call.Fail(NotNumbers(x.dtype()));
+  const Tensor counts = Cast(x.dtype() == I1 ? x : NotEqual(x, 0), I32);
+  const Tensor sum = Sum(counts, dims, options);
+  if (!sum.ok() || x.size() / std::max<int64_t>(sum.size(), 1) <= std::numeric_limits<int32_t>::max())
+    return sum;
+  return call.Fail("counts fewer than 2^31 elements for a result; its counts are i32");
+}
+
+Tensor Quantile(const Tensor& x, double q, const Shape& dims, QuantileOptions options, Where where) {
+  return QuantileOf("Quantile", x, q, dims, options, where);
+}
+Tensor Median(const Tensor& x, const Shape& dims, QuantileOptions options, Where where) {
+  return QuantileOf("Median", x, 0.5, dims, options, where);
+}
+
 Tensor Var(const Tensor& x, const Shape& dims, VarianceOptions options, Where where) {
   CompositeCall call("Var", where, {x});
   if (!call.ok()) return {};
-  if (!IsFloat(x.dtype())) return call.Fail("takes floats; Cast(x, F32) first");
+  if (!IsFloat(x.dtype())) return call.Fail(kNoFloats);
   const Tensor mean = Mean(x, dims, {.keep_dims = true});
   if (!mean.ok()) return {};
   const int64_t count = mean.size() == 0 ? 0 : x.size() / mean.size();
