@@ -3,6 +3,8 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "sinter/frontend/graph/broadcasting.h"
 #include "sinter/frontend/graph/graph_state.h"
 #include "sinter/frontend/graph/literals.h"
 #include "sinter/frontend/graph/number_bounds.h"
@@ -83,6 +85,21 @@ Shape WithoutLast(const Tensor& x) {
   return shape;
 }
 
+// Says what is wrong with the shape of labels; empty if nothing is. `what` are the scores of the classes.
+std::string WrongLabels(const char* what, const Tensor& scores, const Tensor& labels) {
+  const Shape examples = WithoutLast(scores), shape = labels.shape();
+  if (shape == examples) return "";
+  std::string says = absl::StrCat("needs labels of type ", TypeString(labels.dtype(), examples),
+                                  ": the shape of ", what, " without the classes, which come last");
+  Shape behind = scores.shape(), order;
+  if (scores.rank() < 3) return says;
+  behind.erase(behind.begin() + 1);
+  if (shape != behind) return says;
+  for (int64_t d = 0; d < scores.rank(); ++d) order.push_back(d == 0 ? 0 : d + 1 < scores.rank() ? d + 1 : 1);
+  return absl::StrCat(says, "; if they are dimension 1, as in PyTorch, move them: Transpose(", what, ", {",
+                      absl::StrJoin(order, ", "), "})");
+}
+
 // Returns the loss of labels without weights and smoothing.
 Tensor PlainCrossEntropy(const Tensor& logits, const Tensor& labels, Reduction reduction,
                          std::optional<int64_t> ignore_label, Where where) {
@@ -99,10 +116,8 @@ Tensor PlainCrossEntropy(const Tensor& logits, const Tensor& labels, Reduction r
   Shape examples = logits.shape();
   if (examples.empty()) return call.Fail("takes logits of rank 1 or more");
   examples.pop_back();
-  if (labels.shape() != examples) {
-    return call.Fail(absl::StrCat("needs labels of type ", TypeString(labels.dtype(), examples),
-                                  ": the logits' shape without the classes"));
-  }
+  if (const std::string wrong = WrongLabels("logits", logits, labels); !wrong.empty())
+    return call.Fail(wrong);
   mlir::OpBuilder& builder = call.b().builder();
   auto type = call.type(logits.dtype(), reduction == Reduction::kNone ? examples : Shape{});
   auto ignore = ignore_label ? builder.getI64IntegerAttr(*ignore_label) : mlir::IntegerAttr();
@@ -205,9 +220,8 @@ Tensor NllLoss(const Tensor& log_probabilities, const Tensor& labels, const Cros
   if (labels.dtype() != DType::kI32 && labels.dtype() != DType::kI64) {
     return call.Fail("takes i32 or i64 labels; Cast(labels, I32) first");
   }
-  if (labels.shape() != WithoutLast(x)) {
-    return call.Fail(absl::StrCat("needs labels of type ", TypeString(labels.dtype(), WithoutLast(x)),
-                                  ": the shape without the classes"));
+  if (const std::string wrong = WrongLabels("log_probabilities", x, labels); !wrong.empty()) {
+    return call.Fail(wrong);
   }
   if (std::string wrong = WrongIn(x, options); !wrong.empty()) return call.Fail(wrong);
   const Tensor counts =
@@ -239,6 +253,45 @@ Tensor HuberLoss(const Tensor& x, const Operand& target, double delta, Reduction
 }
 Tensor BceWithLogitsLoss(const Tensor& x, const Operand& target, Reduction reduction, Where where) {
   return Loss<ir::BceWithLogitsLossOp>("BceWithLogitsLoss", x, target, reduction, where);
+}
+
+namespace {
+
+// True if a factor is 1 as a number.
+bool IsOne(const Operand& factor) { return !factor.is_tensor() && factor.number().real() == 1; }
+
+// Says what is wrong with a factor of the elements of x; empty if nothing is.
+std::string WrongFactor(const char* what, const Tensor& x, const Operand& factor) {
+  if (!factor.is_tensor()) return OutOfBounds(absl::StrCat("a ", what), factor.number().real(), {});
+  const Tensor& tensor = factor.tensor();
+  const std::optional<Shape> common = BroadcastShapes({x.shape(), tensor.shape()});
+  if (tensor.dtype() == x.dtype() && common && *common == x.shape()) return "";
+  return absl::StrCat("needs a ", what, " of type ", std::string(DTypeName(x.dtype())),
+                      " that broadcasts to the shape of ", x.ToString(), ", got ", tensor.ToString());
+}
+
+}  // namespace
+
+Tensor BceWithLogitsLoss(const Tensor& x, const Operand& target, const BceWithLogitsOptions& options,
+                         Where where) {
+  const auto& [positive, weight, reduction] = options;
+  if (IsOne(positive) && IsOne(weight)) return BceWithLogitsLoss(x, target, reduction, where);
+  std::vector<Tensor> operands = {x};
+  for (const Operand* const operand : {&target, &positive, &weight}) {
+    if (operand->is_tensor()) operands.push_back(operand->tensor());
+  }
+  CompositeCall call("BceWithLogitsLoss", where, operands);
+  if (!call.ok()) return {};
+  std::string wrong = WrongFactor("positive_weight", x, positive);
+  if (wrong.empty()) wrong = WrongFactor("weight", x, weight);
+  return Elementwise("BceWithLogitsLoss", x, target, reduction, where, wrong, [&](const Tensor& t) {
+    const Tensor of_zero = (1.0 - t) * x, entropy = Softplus(-x);
+    if (IsOne(positive)) return weight * (of_zero + entropy);
+    const Operand more =
+        positive.is_tensor() ? Operand(positive.tensor() - 1.0) : positive.number().real() - 1;
+    const Tensor each = of_zero + (more * t + 1.0) * entropy;
+    return IsOne(weight) ? each : weight * each;
+  });
 }
 
 Tensor SmoothL1Loss(const Tensor& x, const Operand& target, double beta, Reduction reduction, Where where) {
@@ -282,8 +335,25 @@ Tensor PoissonNllLoss(const Tensor& log_mean, const Operand& target, Reduction r
                      [&](const Tensor& t) { return Exp(log_mean) - t * log_mean; });
 }
 
+Tensor PoissonNllLoss(const Tensor& x, const Operand& target, const PoissonNllOptions& options, Where where) {
+  return Elementwise("PoissonNllLoss", x, target, options.reduction, where,
+                     OutOfBounds("an epsilon", options.epsilon, {.low = 0}), [&](const Tensor& t) {
+                       const Tensor each = options.is_log ? Exp(x) - t * x : x - t * Log(x + options.epsilon);
+                       if (!options.full) return each;
+                       const Tensor is_above = t > 1.0, safe = Select(is_above, t, 1.0);
+                       const Tensor stirling = safe * Log(safe) - safe + Log(safe * (2 * M_PI)) * 0.5;
+                       return each + Select(is_above, stirling, 0.0);
+                     });
+}
+
 Tensor GaussianNllLoss(const Tensor& mean, const Tensor& variance, const Operand& target, double epsilon,
                        Reduction reduction, Where where) {
+  return GaussianNllLoss(mean, variance, target, {.epsilon = epsilon, .reduction = reduction}, where);
+}
+
+Tensor GaussianNllLoss(const Tensor& mean, const Tensor& variance, const Operand& target,
+                       const GaussianNllOptions& options, Where where) {
+  const auto [is_full, epsilon, reduction] = options;
   CompositeCall call("GaussianNllLoss", where, {mean, variance});
   if (!call.ok()) return {};
   if (mean.dtype() != variance.dtype() || mean.shape() != variance.shape()) {
@@ -292,7 +362,8 @@ Tensor GaussianNllLoss(const Tensor& mean, const Tensor& variance, const Operand
   return Elementwise("GaussianNllLoss", mean, target, reduction, where,
                      OutOfBounds("an epsilon", epsilon, {.above = 0}), [&](const Tensor& t) {
                        const Tensor v = Maximum(variance, epsilon);
-                       return (Log(v) + Square(mean - t) / v) * 0.5;
+                       const Tensor each = (Log(v) + Square(mean - t) / v) * 0.5;
+                       return is_full ? each + 0.5 * std::log(2 * M_PI) : each;
                      });
 }
 

@@ -26,7 +26,8 @@ struct CrossEntropyOptions {
   // the examples' labels.
   std::optional<Tensor> class_weights = {};
 };
-// Logits are [..., classes]. Targets are labels, integers [...], or probabilities of the logits' type, whose
+// Logits are [..., classes]: Transpose(logits, {0, 2, 3, 1}) moves classes at dimension 1, as PyTorch has
+// them, to the end. Targets are labels, integers [...], or probabilities of the logits' type, whose
 // mean is over all examples. For a label outside of the classes that is not ignored the loss, and with it the
 // sum or mean, is NaN. CompileOptions::check_indices makes such a label an error.
 Tensor SoftmaxCrossEntropy(const Tensor& logits, const Tensor& targets,
@@ -47,6 +48,16 @@ Tensor SmoothL1Loss(const Tensor& x, const Operand& target, double beta = 1.0,
 
 // Binary cross entropy of logits, or of probabilities; the logarithm of a probability is at least -100.
 Tensor BceWithLogitsLoss(const Tensor& x, const Operand& target, Reduction reduction = Reduction::kMean,
+                         Where where = Where::current());
+// Factors of the parts of the loss: `positive_weight` of the part of a target that is 1, and `weight` of the
+// whole loss. Both are numbers, or tensors of x's type that broadcast to its shape: [classes] for x [N,
+// classes].
+struct BceWithLogitsOptions {
+  Operand positive_weight = 1;
+  Operand weight = 1;
+  Reduction reduction = Reduction::kMean;
+};
+Tensor BceWithLogitsLoss(const Tensor& x, const Operand& target, const BceWithLogitsOptions& options,
                          Where where = Where::current());
 Tensor BceLoss(const Tensor& probabilities, const Operand& target, Reduction reduction = Reduction::kMean,
                Where where = Where::current());
@@ -72,6 +83,24 @@ Tensor PoissonNllLoss(const Tensor& log_mean, const Operand& target, Reduction r
 Tensor GaussianNllLoss(const Tensor& mean, const Tensor& variance, const Operand& target,
                        double epsilon = 1e-6, Reduction reduction = Reduction::kMean,
                        Where where = Where::current());
+// Likelihoods with `full` have the terms that are left out above: log(2 pi) / 2, and by Stirling's formula
+// log(target!) of targets above 1. Without `is_log` x is the mean itself, to which epsilon is added in its
+// logarithm.
+struct PoissonNllOptions {
+  bool is_log = true;
+  bool full = false;
+  double epsilon = 1e-8;
+  Reduction reduction = Reduction::kMean;
+};
+Tensor PoissonNllLoss(const Tensor& x, const Operand& target, const PoissonNllOptions& options,
+                      Where where = Where::current());
+struct GaussianNllOptions {
+  bool full = false;
+  double epsilon = 1e-6;
+  Reduction reduction = Reduction::kMean;
+};
+Tensor GaussianNllLoss(const Tensor& mean, const Tensor& variance, const Operand& target,
+                       const GaussianNllOptions& options, Where where = Where::current());
 
 // max(0, margin - target * x) for targets of -1 and 1, and log(1 + exp(-target * x)).
 Tensor HingeLoss(const Tensor& x, const Operand& target, double margin = 1,

@@ -260,8 +260,39 @@ std::vector<ElementLoss> ElementLosses() {
   };
 }
 
+// Losses with options that weigh or complete them.
+std::vector<ElementLoss> LossesWithOptions() {
+  const std::vector<float> parts = Numbers(kRows * kClasses, 0, 1, 53),
+                           any = Numbers(kRows * kClasses, -2, 2, 53);
+  return {
+      {"weighted bce with logits", -5, 5, parts,
+       [](const Tensor& x, const Operand& t, Reduction r) {
+         return BceWithLogitsLoss(x, t, {.positive_weight = 2.5, .weight = 0.5, .reduction = r});
+       },
+       [](double x, double t) { return 0.5 * (2.5 * t * Softplus1(-x) + (1 - t) * Softplus1(x)); }},
+      {"whole poisson", 0.2, 3, Numbers(kRows * kClasses, 0, 5, 53),
+       [](const Tensor& x, const Operand& t, Reduction r) {
+         return PoissonNllLoss(x, t, {.is_log = false, .full = true, .epsilon = 0.01, .reduction = r});
+       },
+       [](double x, double t) {
+         const double stirling = t > 1 ? t * std::log(t) - t + std::log(2 * M_PI * t) / 2 : 0;
+         return x - t * std::log(x + 0.01) + stirling;
+       }},
+      {"whole gaussian", -2, 2, any,
+       [](const Tensor& x, const Operand& t, Reduction r) {
+         return GaussianNllLoss(x, Square(x) + 0.5, t, {.full = true, .reduction = r});
+       },
+       [](double x, double t) {
+         const double v = x * x + 0.5;
+         return (std::log(2 * M_PI * v) + (x - t) * (x - t) / v) / 2;
+       }},
+  };
+}
+
 TEST_F(LossesTest, OfElements) {
-  for (const ElementLoss& loss : ElementLosses()) {
+  std::vector<ElementLoss> losses = ElementLosses();
+  for (const ElementLoss& loss : LossesWithOptions()) losses.push_back(loss);
+  for (const ElementLoss& loss : losses) {
     SCOPED_TRACE(loss.name);
     const std::vector<float> x = Numbers(kRows * kClasses, loss.low, loss.high);
     auto got = Compute(x, [&](Builder& b, const Tensor& in) {
@@ -286,6 +317,30 @@ TEST_F(LossesTest, OfElements) {
     EXPECT_NEAR(got["mean"][0], sum / static_cast<double>(x.size()), 1e-5);
     EXPECT_NEAR(got["number"][0], of_ones, 1e-5 * std::max(1.0, of_ones));
   }
+}
+
+// A weight of each class, and one of each example.
+TEST_F(LossesTest, WeightsOfBinaryCrossEntropy) {
+  const std::vector<float> x = Numbers(kRows * kClasses, -5, 5), t = Numbers(kRows * kClasses, 0, 1, 53);
+  const std::vector<float> of_rows = {1, 0, 2, 0.5, 3, 1};
+  auto got = Compute(x, [&](Builder& b, const Tensor& in) {
+    const Tensor target = Vector(b, t, {kRows, kClasses});
+    const BceWithLogitsOptions options = {.positive_weight = Weights(b),
+                                          .weight = Vector(b, of_rows, {kRows, 1}),
+                                          .reduction = Reduction::kNone};
+    const Tensor loss = BceWithLogitsLoss(in, target, options);
+    b.Output("loss", loss);
+    b.Output("gradient", Gradients(Sum(loss), {in})[0]);
+    b.Output("same", BceWithLogitsLoss(in, target, {.positive_weight = 1}) - BceWithLogitsLoss(in, target));
+  });
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double weight = of_rows[i / kClasses], positive = kWeights[i % kClasses];
+    const double p = 1 / (1 + std::exp(-x[i]));
+    const double want = weight * (positive * t[i] * Softplus1(-x[i]) + (1 - t[i]) * Softplus1(x[i]));
+    EXPECT_NEAR(got["loss"][i], want, 1e-5 * (1 + want));
+    EXPECT_NEAR(got["gradient"][i], weight * (positive * t[i] * (p - 1) + (1 - t[i]) * p), 2e-5);
+  }
+  EXPECT_EQ(got["same"][0], 0);
 }
 
 TEST_F(LossesTest, OfDistributionsAndVectors) {
@@ -347,6 +402,21 @@ INSTANTIATE_TEST_SUITE_P(
            {"ignores a label, and its targets are probabilities"}),
         In("NllLabels", [](Builder& b) { NllLoss(X(b), X(b)); }, {"takes i32 or i64 labels"}),
         In("NllShape", [](Builder& b) { NllLoss(X(b), X(b, {3}, I32)); }, {"needs labels of type i32[2]"}),
+        In("ClassesAtOne", [](Builder& b) { SoftmaxCrossEntropy(X(b, {2, 5, 4, 3}), X(b, {2, 4, 3}, I32)); },
+           {"SoftmaxCrossEntropy(f32[2,5,4,3], i32[2,4,3])", "needs labels of type i32[2,5,4]",
+            "without the classes, which come last",
+            "as in PyTorch, move them: Transpose(logits, {0, 2, 3, 1})"}),
+        In("NllClassesAtOne", [](Builder& b) { NllLoss(X(b, {2, 5, 4}), X(b, {2, 4}, I32)); },
+           {"move them: Transpose(log_probabilities, {0, 2, 1})"}),
+        In("PositiveWeight",
+           [](Builder& b) { BceWithLogitsLoss(X(b), X(b), {.positive_weight = X(b, {2})}); },
+           {"needs a positive_weight of type f32 that broadcasts to the shape of f32[2,3], got f32[2]"}),
+        In("BceWeight", [](Builder& b) { BceWithLogitsLoss(X(b), X(b), {.weight = X(b, {2, 3}, F64)}); },
+           {"needs a weight of type f32"}),
+        In("BceWeightNumber", [](Builder& b) { BceWithLogitsLoss(X(b), X(b), {.weight = std::nan("")}); },
+           {"needs a weight that is finite"}),
+        In("PoissonEpsilon", [](Builder& b) { PoissonNllLoss(X(b), X(b), {.epsilon = -1}); },
+           {"needs an epsilon of at least 0"}),
         In("NllRank", [](Builder& b) { NllLoss(X(b, {}), X(b, {}, I32)); }, {"rank 1 or more"}),
         In("MseNumber", [](Builder& b) { MseLoss(X(b, {2}, F16), 1e9); }, {"MseLoss(f16[2])"}),
         In("SmoothL1Beta", [](Builder& b) { SmoothL1Loss(X(b), X(b), 0); },
