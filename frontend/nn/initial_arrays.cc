@@ -138,4 +138,24 @@ Initializer TruncatedNormal(double stddev, double mean, double low, double high)
   return Initializer(Initializer::Kind::kTruncated, mean, stddev).Between(low, high);
 }
 
+Initializer internal_initializer::WithZeroRow(const Initializer& values, int64_t row, double fan_in,
+                                              double fan_out) {
+  const VariableInit init = values.Resolve(fan_in, fan_out);
+  return FromFunction([init, row](DType dtype, const Shape& shape, int64_t seed) -> Made {
+    Made made = init.kind == VariableInit::Kind::kValues
+                    ? (*init.values)(dtype, shape, seed)
+                    : Filled({.kind = static_cast<InitialValues::Kind>(init.kind),
+                              .a = init.a.real(),
+                              .b = init.b,
+                              .seed = seed,
+                              .low = init.low,
+                              .high = init.high},
+                             dtype, shape);
+    if (!made.ok() || made->dtype() != dtype || made->shape() != shape) return made;
+    const auto bytes = static_cast<size_t>(made->num_bytes() / shape[0]);
+    std::memset(static_cast<std::byte*>(made->mutable_data()) + static_cast<size_t>(row) * bytes, 0, bytes);
+    return made;
+  });
+}
+
 }  // namespace sinter::nn

@@ -102,6 +102,13 @@ Initializer FromTensor(const HostTensor& values);
 //   nn::FromFunction([](DType dtype, const Shape& shape, int64_t seed) { return ...; })
 Initializer FromFunction(VariableInit::Values function);
 
+namespace internal_initializer {
+
+// Returns the values of another initialiser but for a row of zeros. The plan has them.
+Initializer WithZeroRow(const Initializer& values, int64_t row, double fan_in, double fan_out);
+
+}  // namespace internal_initializer
+
 }  // namespace sinter::nn
 
 #endif  // SINTER_FRONTEND_NN_INITIALIZER_H_

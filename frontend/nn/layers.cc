@@ -91,9 +91,24 @@ class Conv2dLayer : public Layer {
   ConvOptions options_;
 };
 
-class BatchNormLayer : public Layer {
+// A norm with a scale and an offset, or without.
+class NormLayer : public Layer {
+ protected:
+  explicit NormLayer(bool affine) : affine_(affine) {}
+  // Returns the parameter of this name and size, or the constant with which it would start.
+  Tensor Factor(const Tensor& x, const char* name, int64_t size, double first) {
+    if (!affine_) return BuilderOf(x).Full(x.dtype(), {size}, first);
+    const auto fan = static_cast<double>(size);
+    return MakeParameter(x, name, {size}, Constant(first), fan, fan);
+  }
+
+ private:
+  bool affine_;
+};
+
+class BatchNormLayer : public NormLayer {
  public:
-  explicit BatchNormLayer(const BatchNormOptions& options) : options_(options) {}
+  explicit BatchNormLayer(const BatchNormOptions& options) : NormLayer(options.affine), options_(options) {}
   std::string Describe() const override { return "BatchNorm"; }
 
  protected:
@@ -104,9 +119,9 @@ class BatchNormLayer : public Layer {
     int64_t channels = x.dim(1);
     // Makes the variables in turn and stops at the first error, so that an error that concerns all of them is
     // reported once.
-    Tensor scale = MakeParameter(x, "scale", {channels}, Ones(), channels, channels), offset;
+    Tensor scale = Factor(x, "scale", channels, 1), offset;
     Variable mean, variance;
-    if (scale.ok()) offset = MakeParameter(x, "offset", {channels}, Zeros(), channels, channels);
+    if (scale.ok()) offset = Factor(x, "offset", channels, 0);
     if (offset.ok()) mean = MakeState(x, "running_mean", {channels}, 0);
     if (mean.ok()) variance = MakeState(x, "running_variance", {channels}, 1);
     if (!variance.ok()) return {};
@@ -134,36 +149,34 @@ class BatchNormLayer : public Layer {
   BatchNormOptions options_;
 };
 
-class LayerNormLayer : public Layer {
+class LayerNormLayer : public NormLayer {
  public:
-  LayerNormLayer(double epsilon, bool rms) : epsilon_(epsilon), rms_(rms) {}
+  LayerNormLayer(const NormLayerOptions& options, bool rms)
+      : NormLayer(options.affine), epsilon_(options.epsilon), rms_(rms) {}
   std::string Describe() const override { return rms_ ? "RmsNorm" : "LayerNorm"; }
 
  protected:
   Tensor Forward(const Tensor& x) override {
     if (x.rank() < 1) return Fail(x, "takes a tensor of rank 1 or more");
-    int64_t width = x.dim(-1);
-    Tensor scale = MakeParameter(x, "scale", {width}, Ones(), width, width);
+    const Tensor scale = Factor(x, "scale", x.dim(-1), 1);
     if (!scale.ok()) return {};
-    if (rms_) return RmsNormOp(x, scale);
-    Tensor offset = MakeParameter(x, "offset", {width}, Zeros(), width, width);
-    return sinter::LayerNorm(x, scale, offset, epsilon_);
+    if (rms_) return sinter::RmsNorm(x, scale, epsilon_);
+    return sinter::LayerNorm(x, scale, Factor(x, "offset", x.dim(-1), 0), epsilon_);
   }
   std::string DescribeInputs(const Tensor& x) const override {
     return absl::StrCat("a width of ", x.dim(-1));
   }
 
  private:
-  Tensor RmsNormOp(const Tensor& x, const Tensor& scale) { return sinter::RmsNorm(x, scale, epsilon_); }
-
   double epsilon_;
   bool rms_;
 };
 
-class GroupNormLayer : public Layer {
+class GroupNormLayer : public NormLayer {
  public:
   // No groups: one for each channel.
-  GroupNormLayer(std::optional<int64_t> groups, double epsilon) : groups_(groups), epsilon_(epsilon) {}
+  GroupNormLayer(std::optional<int64_t> groups, const NormLayerOptions& options)
+      : NormLayer(options.affine), groups_(groups), epsilon_(options.epsilon) {}
   std::string Describe() const override {
     return groups_ ? absl::StrCat("GroupNorm(", *groups_, ")") : "InstanceNorm";
   }
@@ -172,8 +185,8 @@ class GroupNormLayer : public Layer {
   Tensor Forward(const Tensor& x) override {
     if (x.rank() < 2) return Fail(x, "takes a tensor of rank 2 or more, channels at dimension 1");
     const int64_t channels = x.dim(1);
-    Tensor scale = MakeParameter(x, "scale", {channels}, Ones(), channels, channels), offset;
-    if (scale.ok()) offset = MakeParameter(x, "offset", {channels}, Zeros(), channels, channels);
+    Tensor scale = Factor(x, "scale", channels, 1), offset;
+    if (scale.ok()) offset = Factor(x, "offset", channels, 0);
     return offset.ok() ? sinter::GroupNorm(x, groups_.value_or(channels), scale, offset, epsilon_) : Tensor();
   }
   std::string DescribeInputs(const Tensor& x) const override { return Channels(x); }
@@ -235,17 +248,29 @@ class EmbeddingLayer : public Layer {
       return Fail(x, "takes i32 or i64 ids; Cast(ids, I32) first");
     }
     const Tensor weight = Vectors(x);
-    return weight.ok() ? Gather(weight, x, 0) : Tensor();
+    if (!weight.ok()) return {};
+    const Tensor rows = Gather(weight, x, 0);
+    if (!options_.padding_id) return rows;
+    return Select(ExpandDims(Equal(x, *options_.padding_id), -1), StopGradient(rows), rows);
   }
 
  private:
   Tensor Vectors(const Tensor& x) {
     if (count_ < 1 || width_ < 1) return Fail(x, "needs at least one vector of a width of at least 1");
+    const std::optional<int64_t>& padding = options_.padding_id;
+    if (padding && (*padding < 0 || *padding >= count_)) {
+      return Fail(x,
+                  absl::StrCat("has a padding_id of ", *padding, "; expected an id from 0 to ", count_ - 1));
+    }
+    const auto fan_in = static_cast<double>(count_), fan_out = static_cast<double>(width_);
     // MakeParameter() takes the element type from a tensor. The ids are integers, so a float stands in
     // for them.
     Tensor like = Builder(x.function()).Full(options_.dtype, {}, 0);
-    return MakeParameter(like, "weight", {count_, width_}, options_.weight, static_cast<double>(count_),
-                         static_cast<double>(width_), {"vocabulary", {}});
+    return MakeParameter(like, "weight", {count_, width_},
+                         padding
+                             ? internal_initializer::WithZeroRow(options_.weight, *padding, fan_in, fan_out)
+                             : options_.weight,
+                         fan_in, fan_out, {"vocabulary", {}});
   }
 
   int64_t count_, width_;
@@ -367,8 +392,12 @@ AvgPool::AvgPool(int64_t window, const Pool2dOptions& options)
                           [=](const Tensor& x) { return AvgPool2d(x, {window, window}, options); })) {}
 GlobalAvgPool::GlobalAvgPool() : Module(std::make_shared<GlobalAvgPoolLayer>()) {}
 BatchNorm::BatchNorm(const BatchNormOptions& options) : Module(std::make_shared<BatchNormLayer>(options)) {}
-LayerNorm::LayerNorm(double epsilon) : Module(std::make_shared<LayerNormLayer>(epsilon, /*rms=*/false)) {}
-RmsNorm::RmsNorm(double epsilon) : Module(std::make_shared<LayerNormLayer>(epsilon, /*rms=*/true)) {}
+LayerNorm::LayerNorm(double epsilon) : LayerNorm(NormLayerOptions{.epsilon = epsilon}) {}
+LayerNorm::LayerNorm(const NormLayerOptions& options)
+    : Module(std::make_shared<LayerNormLayer>(options, /*rms=*/false)) {}
+RmsNorm::RmsNorm(double epsilon) : RmsNorm(NormLayerOptions{.epsilon = epsilon}) {}
+RmsNorm::RmsNorm(const NormLayerOptions& options)
+    : Module(std::make_shared<LayerNormLayer>(options, /*rms=*/true)) {}
 Embedding::Embedding(int64_t count, int64_t width, const EmbeddingOptions& options)
     : Module(std::make_shared<EmbeddingLayer>(count, width, options)) {}
 Tensor Embedding::Attend(const Tensor& x, Where where) const {
@@ -406,9 +435,12 @@ SwiGlu::SwiGlu(int64_t dim)
     : Module(FromFunction("SwiGlu", [=](const Tensor& x) { return sinter::SwiGlu(x, dim); })) {}
 PRelu::PRelu(const PReluOptions& options) : Module(std::make_shared<PReluLayer>(options)) {}
 GroupNorm::GroupNorm(int64_t groups, double epsilon)
-    : Module(std::make_shared<GroupNormLayer>(groups, epsilon)) {}
-InstanceNorm::InstanceNorm(double epsilon)
-    : Module(std::make_shared<GroupNormLayer>(std::nullopt, epsilon)) {}
+    : GroupNorm(groups, NormLayerOptions{.epsilon = epsilon}) {}
+GroupNorm::GroupNorm(int64_t groups, const NormLayerOptions& options)
+    : Module(std::make_shared<GroupNormLayer>(groups, options)) {}
+InstanceNorm::InstanceNorm(double epsilon) : InstanceNorm(NormLayerOptions{.epsilon = epsilon}) {}
+InstanceNorm::InstanceNorm(const NormLayerOptions& options)
+    : Module(std::make_shared<GroupNormLayer>(std::nullopt, options)) {}
 LocalResponseNorm::LocalResponseNorm(int64_t size, const LocalResponseNormOptions& options)
     : Module(FromFunction(absl::StrCat("LocalResponseNorm(", size, ")"),
                           [=](const Tensor& x) { return sinter::LocalResponseNorm(x, size, options); })) {}

@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <initializer_list>
+#include <optional>
 
 #include "sinter/frontend/nn/module.h"
 #include "sinter/frontend/ops/ops.h"
@@ -69,6 +70,7 @@ class GlobalAvgPool : public Module {
 struct BatchNormOptions {
   double epsilon = 1e-5;
   double momentum = 0.1;  // In [0, 1]: running = (1 - momentum) * running + momentum * batch.
+  bool affine = true;     // False: no scale and no offset.
 };
 // Normalises over all dimensions except 1, the channels. Parameters: scale and offset. State: running_mean
 // and running_variance (unbiased); functions in Mode::kTrain update them, functions in Mode::kEval use them.
@@ -76,26 +78,35 @@ class BatchNorm : public Module {
  public:
   explicit BatchNorm(const BatchNormOptions& options = {});
 };
+struct NormLayerOptions {
+  double epsilon = 1e-5;
+  bool affine = true;  // False: no scale and no offset.
+};
 // Normalises over the last dimension. Parameters: scale and offset.
+//   nn::LayerNorm({.affine = false})
 class LayerNorm : public Module {
  public:
   explicit LayerNorm(double epsilon = 1e-5);
+  explicit LayerNorm(const NormLayerOptions& options);
 };
 // Normalises over the last dimension. Parameter: scale.
 class RmsNorm : public Module {
  public:
   explicit RmsNorm(double epsilon = 1e-5);
+  explicit RmsNorm(const NormLayerOptions& options);
 };
 
 // Normalises groups of channels of each example, x [N, C, ...]. Parameters: scale and offset.
 class GroupNorm : public Module {
  public:
   explicit GroupNorm(int64_t groups, double epsilon = 1e-5);
+  GroupNorm(int64_t groups, const NormLayerOptions& options);
 };
 // Normalises each channel of each example, x [N, C, ...]. Parameters: scale and offset.
 class InstanceNorm : public Module {
  public:
   explicit InstanceNorm(double epsilon = 1e-5);
+  explicit InstanceNorm(const NormLayerOptions& options);
 };
 class LocalResponseNorm : public Module {
  public:
@@ -105,6 +116,9 @@ class LocalResponseNorm : public Module {
 struct EmbeddingOptions {
   DType dtype = DType::kF32;
   Initializer weight = Normal(1);
+  // An id whose vector starts as zeros and gets no gradient. The plan then has the first values of all
+  // vectors.
+  std::optional<int64_t> padding_id = {};
 };
 // Maps integer ids [...] to vectors [..., width]. Parameter: weight [count, width], whose rows are the
 // "vocabulary" (parallel::Tensor).

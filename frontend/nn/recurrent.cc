@@ -1,6 +1,7 @@
 #include "sinter/frontend/nn/recurrent.h"
 
 #include <cmath>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -19,7 +20,7 @@ const char* NameOf(Gates gates) {
 // The parameters of one direction of a layer.
 struct Weights {
   Tensor ih, hh;
-  std::optional<Tensor> bias_ih, bias_hh;
+  std::optional<Tensor> bias_ih, bias_hh, hr;
 };
 
 // The part of what a cell adds up that its input makes, for any number of leading dimensions.
@@ -35,7 +36,7 @@ Tensor OfInput(Gates gates, const Tensor& x, const Weights& w, MathMode math) {
 std::vector<Tensor> Next(Gates gates, const Tensor& of_input, const std::vector<Tensor>& state,
                          const Weights& w, bool relu, MathMode math) {
   Tensor of_state = MatMul(state[0], w.hh, {.transpose_b = true, .math = math});
-  const int64_t width = state[0].dim(1);
+  const int64_t width = of_state.dim(1) / CountGates(gates);
   const auto gate = [&](const Tensor& all, int64_t i) {
     return SliceDim(all, 1, i * width, (i + 1) * width);
   };
@@ -43,7 +44,8 @@ std::vector<Tensor> Next(Gates gates, const Tensor& of_input, const std::vector<
     const Tensor z = of_input + of_state;
     const Tensor c =
         sinter::Sigmoid(gate(z, 1)) * state[1] + sinter::Sigmoid(gate(z, 0)) * sinter::Tanh(gate(z, 2));
-    return {sinter::Sigmoid(gate(z, 3)) * sinter::Tanh(c), c};
+    const Tensor h = sinter::Sigmoid(gate(z, 3)) * sinter::Tanh(c);
+    return {w.hr ? MatMul(h, *w.hr, {.transpose_b = true, .math = math}) : h, c};
   }
   if (gates == Gates::kRnn)
     return {relu ? sinter::Relu(of_input + of_state) : sinter::Tanh(of_input + of_state)};
@@ -58,7 +60,11 @@ std::vector<Tensor> Next(Gates gates, const Tensor& of_input, const std::vector<
 template <typename Signature>
 class WithWeights : public LayerOf<Signature> {
  protected:
-  WithWeights(Gates gates, int64_t hidden, bool bias) : gates_(gates), hidden_(hidden), bias_(bias) {}
+  WithWeights(Gates gates, int64_t hidden, bool bias, int64_t projection = 0)
+      : gates_(gates), hidden_(hidden), bias_(bias), projection_(projection) {}
+
+  // The width of the outputs and of the first tensor of the state.
+  int64_t width() const { return projection_ > 0 ? projection_ : hidden_; }
 
   Weights Make(const Tensor& x, const std::string& suffix, int64_t inputs) {
     const double bound = hidden_ > 0 ? 1 / std::sqrt(static_cast<double>(hidden_)) : 0;
@@ -66,15 +72,17 @@ class WithWeights : public LayerOf<Signature> {
     const auto make = [&](const char* name, const Shape& shape) {
       return this->MakeParameter(x, name + suffix, shape, Uniform(-bound, bound), 0, 0);
     };
-    Weights w{make("weight_ih", {rows, inputs}), make("weight_hh", {rows, hidden_}), {}, {}};
+    Weights w{make("weight_ih", {rows, inputs}), make("weight_hh", {rows, width()}), {}, {}, {}};
     if (bias_) w.bias_ih = make("bias_ih", {rows});
     if (bias_) w.bias_hh = make("bias_hh", {rows});
+    if (projection_ > 0) w.hr = make("weight_hr", {projection_, hidden_});
     return w;
   }
 
   Gates gates_;
   int64_t hidden_;
   bool bias_;
+  int64_t projection_;
 };
 
 template <typename State>
@@ -82,7 +90,7 @@ class RecurrentStack
     : public WithWeights<std::pair<Tensor, State>(const Tensor& x, const RecurrentContext<State>& context)> {
  public:
   RecurrentStack(Gates gates, int64_t hidden, const RecurrentOptions& options)
-      : RecurrentStack::WithWeights(gates, hidden, options.bias), options_(options) {}
+      : RecurrentStack::WithWeights(gates, hidden, options.bias, options.projection), options_(options) {}
 
   std::string Describe() const override {
     return absl::StrCat(NameOf(this->gates_), "(", this->hidden_, ")");
@@ -128,19 +136,27 @@ class RecurrentStack
       return absl::StrCat("has ", this->hidden_, " units and ", options_.layers,
                           " layers; expected at least 1");
     }
+    if (options_.projection != 0 && this->gates_ != Gates::kLstm)
+      return "has a projection, which is of Lstm alone";
+    if (options_.projection < 0 || (options_.projection > 0 && options_.projection >= this->hidden_)) {
+      return absl::StrCat("has a projection to ", options_.projection, "; expected less than its ",
+                          this->hidden_, " units, or 0 for none");
+    }
     if (x.rank() != 3 || !IsFloat(x.dtype())) {
       return options_.time_first ? "takes a tensor of floats of shape [time, batch, features]"
                                  : "takes a tensor of floats of shape [batch, time, features]";
     }
     const int64_t batch = x.dim(options_.time_first ? 1 : 0);
-    const Shape wanted = {options_.layers * (options_.bidirectional ? 2 : 1), batch, this->hidden_};
+    // Units of a cell follow those of the outputs.
+    Shape wanted = {options_.layers * (options_.bidirectional ? 2 : 1), batch, this->width()};
     std::string wrong;
     if (context.first) {
       ForEachTensor(*context.first, [&](const Tensor& tensor) {
-        if (tensor.shape() == wanted && tensor.dtype() == x.dtype()) return;
-        wrong =
-            absl::StrCat("is given a state of ", tensor.ToString(), "; expected [", wanted[0], ",", wanted[1],
-                         ",", wanted[2], "], [layers * directions, batch, units], of the input's type");
+        const Shape expected = std::exchange(wanted, {wanted[0], wanted[1], this->hidden_});
+        if (tensor.shape() == expected && tensor.dtype() == x.dtype()) return;
+        wrong = absl::StrCat("is given a state of ", tensor.ToString(), "; expected [", expected[0], ",",
+                             expected[1], ",", expected[2],
+                             "], [layers * directions, batch, units], of the input's type");
       });
     }
     if (context.lengths && (context.lengths->shape() != Shape{batch} ||
@@ -158,8 +174,10 @@ class RecurrentStack
       return first;
     }
     const int64_t batch = x.dim(options_.time_first ? 1 : 0);
-    const Tensor zeros = this->BuilderOf(x).Full(x.dtype(), {batch, this->hidden_}, 0.0);
-    return std::vector<Tensor>(this->gates_ == Gates::kLstm ? 2 : 1, zeros);
+    first.push_back(this->BuilderOf(x).Full(x.dtype(), {batch, this->width()}, 0.0));
+    if (this->gates_ == Gates::kLstm)
+      first.push_back(this->BuilderOf(x).Full(x.dtype(), {batch, this->hidden_}, 0.0));
+    return first;
   }
 
   // y: [T, N, D].

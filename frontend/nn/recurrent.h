@@ -34,6 +34,9 @@ struct RecurrentOptions {
   bool bias = true;
   bool relu = false;  // Activation of Rnn: relu instead of tanh. Others ignore it.
   MathMode math = MathMode::kIeee;
+  // Width to which Lstm projects its outputs h, below the number of units (Sak et al., arXiv 1402.1128). 0:
+  // it does not. Outputs and h have this width, c has not. Others have no projection.
+  int64_t projection = 0;
 };
 
 // The further arguments of a recurrent layer.

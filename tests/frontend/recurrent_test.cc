@@ -27,7 +27,7 @@ double Logistic(double x) { return 1 / (1 + std::exp(-x)); }
 std::vector<double> NextState(const std::string& kind, const std::vector<double>& x,
                               const std::vector<double>& h, std::vector<double>& c, const Weights& w,
                               const std::string& suffix) {
-  const size_t hidden = h.size();
+  const size_t hidden = kind == "lstm" ? c.size() : h.size();
   const auto sum = [&](const char* side, const std::vector<double>& v, size_t row) {
     double total = w.at(std::string("bias_") + side + suffix)[row];
     for (size_t k = 0; k < v.size(); ++k) {
@@ -51,17 +51,23 @@ std::vector<double> NextState(const std::string& kind, const std::vector<double>
       next[j] = std::tanh(both(0));
     }
   }
-  return next;
+  const auto projection = w.find("weight_hr" + suffix);
+  if (projection == w.end()) return next;
+  std::vector<double> projected(h.size(), 0);
+  for (size_t i = 0; i < h.size(); ++i)
+    for (size_t j = 0; j < hidden; ++j) projected[i] += projection->second[i * hidden + j] * next[j];
+  return projected;
 }
 
-// The outputs [kPositions, directions * kUnits] of one example of `length` positions after `layers` layers.
+// The outputs [kPositions, directions * width] of one example of `length` positions after `layers` layers.
 std::vector<std::vector<double>> Reference(const std::string& kind, std::vector<std::vector<double>> x,
-                                           int64_t length, int layers, int directions, const Weights& w) {
+                                           int64_t length, int layers, int directions, const Weights& w,
+                                           size_t width = kUnits) {
   for (int layer = 0; layer < layers; ++layer) {
     std::vector<std::vector<double>> y(x.size());
     for (int direction = 0; direction < directions; ++direction) {
       const std::string suffix = "_l" + std::to_string(layer) + (direction == 1 ? "_reverse" : "");
-      std::vector<double> h(kUnits), c(kUnits);
+      std::vector<double> h(width), c(kUnits);
       for (int64_t step = 0; step < kPositions; ++step) {
         const int64_t t = direction == 1 ? kPositions - 1 - step : step;
         const bool is_inside = t < length;
@@ -126,6 +132,75 @@ TEST_F(RecurrentTest, LayersDirectionsAndLengthsAreThoseOfPlainLoops) {
       }
     }
   }
+}
+
+TEST_F(RecurrentTest, ProjectedLstmsAreThoseOfPlainLoops) {
+  constexpr int64_t kProjected = 2;
+  const std::vector<int32_t> lengths = {5, 2, 1};
+  const HostTensor x = RandomFloats({kExamples, kPositions, kFeatures}, 11),
+                   n = *HostTensor::FromVector<int32_t>({3}, lengths);
+  Graph graph("g", {.seed = 5});
+  nn::Lstm lstm(kUnits, {.layers = 2, .bidirectional = true, .projection = kProjected});
+  graph.Function("f", Mode::kEval, [&](Builder& b) {
+    const Tensor in = b.Input("x", F32, {kExamples, kPositions, kFeatures});
+    const auto [y, last] = lstm(in, {.lengths = b.Input("n", I32, {kExamples})});
+    EXPECT_EQ(last.h.shape(), (Shape{4, kExamples, kProjected}));
+    EXPECT_EQ(last.c.shape(), (Shape{4, kExamples, kUnits}));
+    b.Output("y", y);
+    b.Output("h", last.h);
+  });
+  Session session = MustStart(graph, {.device = TestDevice()});
+  Weights w;
+  for (const Variable& variable : graph.variables()) {
+    w[std::string(variable.name())] = VariableFloats(session, variable.name());
+  }
+  ASSERT_EQ(w.size(), 20u);
+  EXPECT_EQ(w["weight_hr_l1_reverse"].size(), static_cast<size_t>(kProjected * kUnits));
+  EXPECT_EQ(w["weight_hh_l0"].size(), static_cast<size_t>(4 * kUnits * kProjected));
+  EXPECT_EQ(w["weight_ih_l1"].size(), static_cast<size_t>(4 * kUnits * 2 * kProjected));
+  const auto outputs = session.Run("f", {{"x", x}, {"n", n}});
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  const std::vector<float> in = ToFloats(x), y = ToFloats((*outputs)["y"]), h = ToFloats((*outputs)["h"]);
+  for (int64_t i = 0; i < kExamples; ++i) {
+    std::vector<std::vector<double>> example(kPositions);
+    for (int64_t t = 0; t < kPositions; ++t) {
+      const auto* const begin = in.data() + (i * kPositions + t) * kFeatures;
+      example[t].assign(begin, begin + kFeatures);
+    }
+    const auto expected = Reference("lstm", example, lengths[i], 2, 2, w, kProjected);
+    for (int64_t j = 0; j < 2 * kProjected; ++j) {
+      for (int64_t t = 0; t < kPositions; ++t)
+        EXPECT_NEAR(y[(i * kPositions + t) * 2 * kProjected + j], expected[t][j], 1e-6) << i << t << j;
+    }
+    for (int64_t j = 0; j < kProjected; ++j) {
+      EXPECT_NEAR(h[(2 * kExamples + i) * kProjected + j], expected[lengths[i] - 1][j], 1e-6);
+      EXPECT_NEAR(h[(3 * kExamples + i) * kProjected + j], expected[0][kProjected + j], 1e-6);
+    }
+  }
+}
+
+TEST_F(RecurrentTest, ProjectedLstmsGoOnAndLearn) {
+  const HostTensor x = RandomFloats({kExamples, kPositions, kFeatures}, 12);
+  Graph graph("g", {.seed = 5});
+  nn::Lstm lstm(kUnits, {.projection = 3});
+  graph.Function("f", Mode::kEval, [&](Builder& b) {
+    const Tensor in = b.Input("x", F32, {kExamples, kPositions, kFeatures});
+    const auto [front, middle] = lstm(in[{Range{}, Range{0, 3}}]);
+    b.Output("parts", Concat({front, lstm(in[{Range{}, Range{3, {}}}], {.first = middle}).first}, 1));
+    b.Output("whole", lstm(in).first);
+  });
+  graph.Function("train", Mode::kTrain, [&](Builder& b) {
+    const Tensor in = b.Input("x", F32, {kExamples, kPositions, kFeatures});
+    const Tensor loss = MseLoss(lstm(in).first, Tanh(in[{Ellipsis, Range{0, 3}}]) * 0.5);
+    b.Output("loss", loss);
+    optim::Adam{.learning_rate = 0.05}.Minimize(loss);
+  });
+  Session session = MustStart(graph, {.device = TestDevice()});
+  EXPECT_THAT(Floats(session, "f", {{"x", x}}, "parts"),
+              Pointwise(FloatNear(1e-6f), Floats(session, "f", {{"x", x}}, "whole")));
+  const float first = Floats(session, "train", {{"x", x}}, "loss")[0];
+  for (int step = 0; step < 60; ++step) Floats(session, "train", {{"x", x}}, "loss");
+  EXPECT_LT(Floats(session, "train", {{"x", x}}, "loss")[0], first / 4);
 }
 
 // The last state, and training: three steps change the same weights alike.
