@@ -102,30 +102,51 @@ class CrossAttentionLayer : public LayerOf<Tensor(const Tensor& x, const Memory&
 
  protected:
   Tensor Forward(const Tensor& x, const Memory& memory) override {
-    const Tensor& from = memory.values;
-    if (x.rank() != 3 || from.rank() != 3 || from.dim(0) != x.dim(0)) {
-      return Fail(x, absl::StrCat(
-                         "takes tensors of shape [batch, time, width] and [batch, positions, features], got ",
-                         x.ToString(), " and ", from.ToString()));
-    }
+    KvCaches* const around = KvCaches::Around(x);
+    KvCaches* const caches = around && around->KeepsMemory() ? around : nullptr;
+    const bool is_read = caches && caches->ReadsMemory();
+    if (const std::string wrong = WrongMemory(x, memory, is_read); !wrong.empty()) return Fail(x, wrong);
     const int64_t width = options_.width == 0 ? x.dim(2) : options_.width;
     if (std::string wrong = WrongHeads(heads_, width); !wrong.empty()) return Fail(x, wrong);
     MakeProjections(width, x.dim(2));
     const int64_t depth = width / heads_;
     const Tensor q = Reshape((*q_)(x), {x.dim(0), x.dim(1), heads_, depth});
-    const Tensor kv = Reshape((*kv_)(from), {from.dim(0), from.dim(1), 2, heads_, depth});
-    if (!q.ok() || !kv.ok()) return {};
-    const std::vector<Tensor> parts = Unbind(kv, 2);
-    const Tensor mixed = Attention(q, parts[0], parts[1],
-                                   {.scale = options_.scale,
-                                    .math = options_.math,
-                                    .mask = memory.mask,
-                                    .key_lengths = memory.key_lengths,
-                                    .dropout = ModeOf(x) == Mode::kTrain ? options_.dropout : 0});
+    if (!q.ok()) return {};
+    const AttentionOptions attention = {.scale = options_.scale,
+                                        .math = options_.math,
+                                        .mask = memory.mask,
+                                        .key_lengths = memory.key_lengths,
+                                        .dropout = ModeOf(x) == Mode::kTrain ? options_.dropout : 0};
+    std::optional<KvCaches::KeysAndValues> given;
+    if (!is_read) {
+      const Tensor& from = *memory.values;
+      const Tensor kv = Reshape((*kv_)(from), {from.dim(0), from.dim(1), 2, heads_, depth});
+      if (!kv.ok()) return {};
+      const std::vector<Tensor> parts = Unbind(kv, 2);
+      given = {parts[0], parts[1]};
+    }
+    const Tensor mixed = caches ? caches->AttendMemory(path(), q, given, attention, Where::current())
+                                : Attention(q, given->k, given->v, attention);
     return (*out_)(Reshape(mixed, {x.dim(0), x.dim(1), width}));
   }
 
  private:
+  // Says what is wrong with the input and its memory; empty if nothing is.
+  static std::string WrongMemory(const Tensor& x, const Memory& memory, bool is_read) {
+    if (is_read) {
+      if (x.rank() != 3) return "takes a tensor of shape [batch, time, width]";
+      if (!memory.values && !memory.key_lengths) return "";
+      return "is given a memory in a piece behind the beginning, which sees that of the cache; leave it out";
+    }
+    if (!memory.values) {
+      return "has no memory; give .values, or keep it in a scope nn::KvCaches with .memory";
+    }
+    const Tensor& from = *memory.values;
+    if (x.rank() == 3 && from.rank() == 3 && from.dim(0) == x.dim(0)) return "";
+    return absl::StrCat("takes tensors of shape [batch, time, width] and [batch, positions, features], got ",
+                        x.ToString(), " and ", from.ToString());
+  }
+
   void MakeProjections(int64_t width, int64_t in) {
     if (q_) return;
     LinearOptions linear{.bias = options_.bias,

@@ -51,9 +51,10 @@ class MaskedAttention : public ModuleOf<Tensor(const Tensor& x, const SequenceMa
   explicit MaskedAttention(int64_t heads, const MultiHeadAttentionOptions& options = {});
 };
 
-// The input that cross-attention looks at: [batch, positions, features].
+// The input that cross-attention looks at: [batch, positions, features]. Pieces of a sequence behind the
+// first give none in a scope KvCaches that keeps memories (kv_cache.h), nor lengths.
 struct Memory {
-  Tensor values;
+  std::optional<Tensor> values = {};
   std::optional<Tensor> key_lengths = {};  // i32[batch]: only so many positions of an example count.
   std::optional<Tensor> mask = {};         // i1 that broadcasts to [batch, heads, time, positions].
 };

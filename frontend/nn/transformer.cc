@@ -21,12 +21,20 @@ class SinusoidalPositionsLayer : public Layer {
     Builder b = BuilderOf(x);
     const int64_t time = x.dim(1), half = x.dim(2) / 2;
     Tensor place = b.Iota(I32, {time, half, 1}, 0);
-    if (KvCaches::Around(x) != nullptr) place = place + FirstPosition(x);
+    const Operand first = FirstPosition(x);
+    if (first.is_tensor()) {
+      // With a position for each row, [rows, time, half, 1].
+      const int64_t rows = first.tensor().size();
+      place =
+          place + (first.tensor().rank() == 1 ? Reshape(first.tensor(), {rows, 1, 1, 1}) : first.tensor());
+    }
     const Tensor position = Cast(place, F32);
     const Tensor pair = Cast(b.Iota(I32, {time, half, 1}, 1), F32);
     const Tensor angle = position * Exp(pair * (-std::log(base_) / static_cast<double>(half)));
-    const Tensor table = Concat({Sin(angle), Cos(angle)}, 2);
-    return x + Cast(Reshape(table, {time, x.dim(2)}), x.dtype());
+    const Tensor table = Concat({Sin(angle), Cos(angle)}, -1);
+    Shape shape = {time, x.dim(2)};
+    if (table.rank() == 4) shape.insert(shape.begin(), table.dim(0));
+    return x + Cast(Reshape(table, shape), x.dtype());
   }
 
  private:

@@ -152,6 +152,9 @@ Tensor AttentionOf(const std::vector<Tensor>& inputs, const Shape& like_q, int64
   return BuildAttention(inputs, AddedToScores(o, b, inputs[0].dtype(), scores), like_q, keys, o, where);
 }
 
+// Returns numbers [B] as [B, 1, 1, 1], and a tensor of rank 0 as it is.
+Tensor ByExample(const Tensor& x) { return x.rank() == 1 ? Reshape(x, {x.dim(0), 1, 1, 1}) : x; }
+
 }  // namespace
 
 Tensor Attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options,
@@ -198,8 +201,10 @@ Tensor Rope(const Tensor& x, const RopeOptions& options, Where where) {
     return call.Fail(wrong);
   if (options.first_position.is_tensor()) {
     const Tensor& first = options.first_position.tensor();
-    if (first.rank() != 0 || (first.dtype() != DType::kI32 && first.dtype() != DType::kI64)) {
-      return call.Fail("needs a first_position of i32[] or i64[]");
+    if ((first.rank() != 0 && first.shape() != Shape{x.dim(0)}) ||
+        (first.dtype() != DType::kI32 && first.dtype() != DType::kI64)) {
+      return call.Fail(absl::StrCat("needs a first_position of i32[] or i64[], or one of each example: i32[",
+                                    x.dim(0), "]"));
     }
   }
   // Angles in f64 or f32: bf16 cannot tell positions apart.
@@ -208,7 +213,7 @@ Tensor Rope(const Tensor& x, const RopeOptions& options, Where where) {
   const int64_t half = x.dim(3) / 2;
   const Tensor positions =
       Cast(options.first_position.is_tensor()
-               ? b.Iota(I64, {x.dim(1), 1, 1}) + Cast(options.first_position.tensor(), I64)
+               ? b.Iota(I64, {x.dim(1), 1, 1}) + ByExample(Cast(options.first_position.tensor(), I64))
                : b.Iota(I64, {x.dim(1), 1, 1}) + options.first_position,
            in);
   const Tensor rates = Exp(b.Iota(in, {half}) * (-std::log(options.base) / static_cast<double>(half)));
@@ -251,7 +256,8 @@ Tensor AlibiBias(Builder& b, int64_t heads, int64_t queries, int64_t keys, const
   CompositeCall call("AlibiBias", where, {key});
   if (!call.ok()) return {};
   if (std::string wrong = WrongAlibiHeads(heads); !wrong.empty()) return call.Fail(wrong);
-  const Tensor query = b.Iota(I32, {queries, keys}, 0) + first_query;
+  const Tensor query = b.Iota(I32, {queries, keys}, 0) +
+                       (first_query.is_tensor() ? ByExample(first_query.tensor()) : first_query);
   return query.ok() ? BiasOfDistance(b, heads, Cast(query, F32), key) : Tensor();
 }
 

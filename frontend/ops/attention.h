@@ -44,7 +44,8 @@ Tensor Attention(const Tensor& qkv, const AttentionOptions& options = {}, Where 
 // are (i, i + D / 2), as in Llama, or with `interleaved` (2 i, 2 i + 1).
 struct RopeOptions {
   double base = 10000;
-  Operand first_position = 0;  // Position of x's first element: a number or an integer tensor of rank 0.
+  // Position of x's first element: a number, or an integer tensor of rank 0, or [B] of each example.
+  Operand first_position = 0;
   bool interleaved = false;
 };
 Tensor Rope(const Tensor& x, const RopeOptions& options = {}, Where where = Where::current());
@@ -52,7 +53,8 @@ Tensor Rope(const Tensor& x, const RopeOptions& options = {}, Where where = Wher
 // f32[heads, queries, keys] (Press et al., "ALiBi", arXiv 2108.12409). The queries are the last positions.
 // The number of heads is a power of two.
 Tensor AlibiBias(Builder& b, int64_t heads, int64_t queries, int64_t keys, Where where = Where::current());
-// The same for queries from position `first_query` on, a number or an i32[] (nn::FirstPosition).
+// The same for queries from position `first_query` on, a number or an i32[] (nn::FirstPosition). For i32[B]
+// it is f32[B, heads, queries, keys].
 Tensor AlibiBias(Builder& b, int64_t heads, int64_t queries, int64_t keys, const Operand& first_query,
                  Where where = Where::current());
 

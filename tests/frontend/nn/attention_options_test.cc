@@ -270,6 +270,27 @@ TEST_F(AttentionOptionsTest, RopeTurnsPairs) {
   }
 }
 
+// Each example begins at a position of its own.
+TEST_F(AttentionOptionsTest, ExamplesMayBeginAtOtherPositions) {
+  Graph graph("g");
+  graph.Function("f", Mode::kEval, [](Builder& b) {
+    const Tensor x = Reshape(Sin(b.Iota(F32, {2 * 3 * 2 * 4})), {2, 3, 2, 4});
+    const Tensor first = b.Iota(I32, {2}) * 5 + 2;
+    std::vector<Tensor> turned, biases;
+    for (const int64_t i : {0, 1}) {
+      turned.push_back(Rope(x[{Range{i, i + 1}}], {.first_position = i * 5 + 2}));
+      biases.push_back(AlibiBias(b, 2, 3, 10, i * 5 + 2));
+    }
+    const Tensor bias = AlibiBias(b, 2, 3, 10, first);
+    EXPECT_EQ(bias.shape(), (Shape{2, 2, 3, 10}));
+    b.Output("turned", Rope(x, {.first_position = first}) - Concat(turned, 0));
+    b.Output("bias", bias - Stack(biases));
+  });
+  Session session = MustStart(graph, {.device = TestDevice()});
+  EXPECT_THAT(Floats(session, "f", {}, "turned"), ::testing::Each(::testing::FloatNear(0, 1e-6f)));
+  EXPECT_THAT(Floats(session, "f", {}, "bias"), ::testing::Each(0));
+}
+
 TEST_F(AttentionOptionsTest, LayersLearn) {
   Graph graph("g");
   nn::Module self = nn::MultiHeadAttention(
