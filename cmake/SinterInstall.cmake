@@ -81,7 +81,7 @@ foreach(header IN LISTS SINTER_PUBLIC_HEADERS ITEMS frontend/sinter.h runtime/ru
   get_filename_component(folder ${header} DIRECTORY)
   install(FILES ${CMAKE_SOURCE_DIR}/${header} DESTINATION ${_include}/${folder})
 endforeach()
-foreach(name adaptive_rules averages hooks hyper lbfgs matrix_rules optimizer rate_schedule rule schedules update_options)
+foreach(name adaptive_rules averages global_norm hooks hyper lbfgs matrix_rules optimizer rate_schedule rule schedules update_options)
   install(FILES ${CMAKE_SOURCE_DIR}/frontend/optim/${name}.h DESTINATION ${_include}/frontend/optim)
 endforeach()
 foreach(name continuous discrete family)

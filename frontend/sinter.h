@@ -70,6 +70,7 @@
 #include "sinter/frontend/ops/special.h"
 #include "sinter/frontend/optim/adaptive_rules.h"
 #include "sinter/frontend/optim/averages.h"
+#include "sinter/frontend/optim/global_norm.h"
 #include "sinter/frontend/optim/hooks.h"
 #include "sinter/frontend/optim/hyper.h"
 #include "sinter/frontend/optim/lbfgs.h"

@@ -1,8 +1,7 @@
 #include "sinter/frontend/optim/hooks.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
+#include "sinter/frontend/optim/global_norm.h"
 #include "sinter/frontend/optim/update.h"
 
 namespace sinter::optim {
@@ -54,19 +53,9 @@ void Gradients::Set(size_t i, const Tensor& gradient) {
   norm_ = {};
 }
 
-// Gradients on several devices send their sums to the device of the first one.
 Tensor Gradients::Norm() {
   if (norm_.ok() || gradients_.empty()) return norm_;
-  const bool is_placed = std::ranges::any_of(gradients_, IsPlaced);
-  const bool has_f64 =
-      std::ranges::any_of(gradients_, [](const Tensor& g) { return g.dtype() == DType::kF64; });
-  Tensor total;
-  for (const Tensor& g : gradients_) {
-    Tensor squares = Sum(Square(Cast(g, has_f64 ? DType::kF64 : DType::kF32)));
-    if (is_placed && total.ok()) squares = Copy(squares, total);
-    total = total.ok() ? total + squares : squares;
-  }
-  return norm_ = Sqrt(total);
+  return norm_ = GlobalNorm(gradients_, update_->where());
 }
 
 Tensor Gradients::Step() { return update_->StepNumber(); }
