@@ -1,6 +1,7 @@
 #include "sinter/passes/partition/reshard_reasons.h"
 
 #include "sinter/ir/dialect/mesh.h"
+#include "sinter/ir/dialect/op_requests.h"
 #include "sinter/passes/partition/variable_cuts.h"
 
 namespace sinter {
@@ -81,7 +82,9 @@ std::string ReshardReasons::nameOf(Operation* reader) {
 mlir::LogicalResult ReshardReasons::checkGather(Value value, const Sharding& to, Operation* reader) const {
   auto argument = llvm::dyn_cast<mlir::BlockArgument>(value);
   const bool is_input = argument && VariableOfArgument(function_, argument.getArgNumber()).empty();
-  if (is_input || reader->hasTrait<mlir::OpTrait::IsTerminator>()) return mlir::success();
+  if (is_input || reader->hasTrait<mlir::OpTrait::IsTerminator>() || reader->hasAttr(ir::kGathersAttr)) {
+    return mlir::success();
+  }
   for (StringAttr axis : mesh_.getNames()) {
     if (!parts_.find(value)->isCutBy(axis) || to.isCutBy(axis)) continue;
     if (parts_.kindOf(value, axis) != CutKind::kWork) continue;

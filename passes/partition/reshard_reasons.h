@@ -37,7 +37,7 @@ class ReshardReasons {
   // Notes why the value changes hands, with the line of the cause.
   void explain(ir::ReshardOp made, mlir::Operation* reader) const;
   // An error if the reader needs parts of the value that are neither its rank's nor cut for storage or as
-  // rows. Outputs are gathered, and callers have whole inputs.
+  // rows. Outputs are gathered, as are operands of ops with kGathersAttr, and callers have whole inputs.
   mlir::LogicalResult checkGather(mlir::Value value, const ir::Sharding& to, mlir::Operation* reader) const;
 
  private:

@@ -1,4 +1,5 @@
 #include "llvm/ADT/TypeSwitch.h"
+#include "sinter/ir/dialect/op_requests.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/placed_builder.h"
 #include "sinter/passes/passes.h"
@@ -104,7 +105,8 @@ class CheckIndicesPass : public impl::CheckIndicesBase<CheckIndicesPass> {
     llvm::SmallVector<mlir::Operation*> checked;
     function.walk([&](mlir::Operation* op) {
       auto indices = IndexingOf(op).indices;
-      if (indices && indices.getType().getNumElements() > 0) checked.push_back(op);
+      if (!indices || op->hasAttr(ir::kUncheckedAttr)) return;
+      if (indices.getType().getNumElements() > 0) checked.push_back(op);
     });
     mlir::Operation* end = function.getBody().front().getTerminator();
     for (auto [i, op] : llvm::enumerate(checked)) {
