@@ -18,13 +18,8 @@ void ForEach(Gradients& g, const VariableFilter& of, const std::function<Tensor(
 Operand Negative(const Operand& x) { return x.is_tensor() ? Operand(-x) : Operand(-x.number().real()); }
 
 Tensor LarsOf(Gradients& g, const LarsOptions& o, size_t i) {
-  if (g.has_touched_rows_only(i)) {
-    g.Fail(absl::StrCat("has the hook Lars, which takes the norm of all rows of \"", g.variable(i).name(),
-                        "\"; leave out touched_rows_only, or choose other parameters by .of"));
-    return g[i];
-  }
   const Operand decay = g.At(o.decay, i), trust = g.At(o.trust, i);
-  const Tensor of_p = Norm(g.value(i)), of_g = Norm(g[i]);
+  const Tensor of_p = Norm(g.WholeValue(i)), of_g = Norm(g[i]);
   const bool decays = !o.decay.is_zero();
   const Tensor divisor = decays ? of_g + of_p * decay : of_g;
   const Tensor has_both = of_p > 0 && divisor > 0;
@@ -51,6 +46,11 @@ void Gradients::Set(size_t i, const Tensor& gradient) {
   }
   gradients_[i] = gradient;
   norm_ = {};
+}
+
+Tensor Gradients::WholeValue(size_t i) {
+  if (!has_touched_rows_only(i)) return values_[i];
+  return Cast(update_->Read(variables_[i]), values_[i].dtype());
 }
 
 Tensor Gradients::Norm() {

@@ -49,6 +49,8 @@ class Gradients {
   const Variable& variable(size_t i) const { return variables_[i]; }
   // The value of parameter i before the update, in its gradient's type.
   const Tensor& value(size_t i) const { return values_[i]; }
+  // The same of all rows, where the value is of some.
+  Tensor WholeValue(size_t i);
   // True if the value and the gradient are of the rows that the loss read, and not of all.
   bool has_touched_rows_only(size_t i) const { return touched_only_.contains(i); }
 
@@ -110,7 +112,9 @@ Hook ClipValue(Hyper most);
 Hook Noise(Hyper eta, Hyper gamma = 0.55);
 // g = trust * |p| / (|g| + decay * |p|) * (g + decay * p), for each parameter with its own norms (You et al.,
 // "Large Batch Training of Convolutional Networks", arXiv 1708.03888). Where |p| or the divisor is 0, the
-// factor is 1. With Momentum{.rate_in_velocity = true} this is the paper's LARS.
+// factor is 1. With Momentum{.rate_in_velocity = true} this is the paper's LARS. |p| is the norm of all rows
+// also where only the touched ones are updated: each update then reads the whole table, and writes no more of
+// it than those.
 struct LarsOptions {
   Hyper trust = 0.001;
   Hyper decay = 0;

@@ -1,6 +1,15 @@
 #include "sinter/frontend/optim/loss_scaling.h"
 
+#include "absl/strings/str_cat.h"
+
 namespace sinter::optim {
+
+std::string WrongIn(const LossScale& scale) {
+  const auto& [initial, double_after, constant] = scale;
+  if (initial >= 1 && initial <= LossScaling::kLargest && double_after >= 1) return "";
+  return absl::StrCat("needs a first loss scale from 1 to 2^24 and at least 1 step until it is doubled, got ",
+                      initial, " and ", double_after);
+}
 
 LossScaling::LossScaling(Update& u, const LossScale& options) : u_(u), options_(options), where_(u.where()) {
   scale_ = u.State("loss_scale", DType::kF32, {}, options.initial);

@@ -8,12 +8,16 @@
 #ifndef SINTER_FRONTEND_OPTIM_LOSS_SCALING_H_
 #define SINTER_FRONTEND_OPTIM_LOSS_SCALING_H_
 
+#include <string>
 #include <vector>
 
 #include "sinter/frontend/optim/update.h"
 #include "sinter/frontend/optim/update_options.h"
 
 namespace sinter::optim {
+
+// Describes an error in the options, as the rest of a sentence; empty if there is none.
+std::string WrongIn(const LossScale& scale);
 
 class LossScaling {
  public:

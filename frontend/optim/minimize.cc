@@ -30,17 +30,10 @@ using MadePtr = std::shared_ptr<UpdateResult::Made>;
 constexpr char kSums[] = "accumulated";
 constexpr char kCount[] = "accumulated_losses";
 
-std::string WrongScale(const std::optional<LossScale>& scale) {
-  if (!scale) return "";
-  const auto& [initial, double_after, constant] = *scale;
-  if (initial >= 1 && initial <= LossScaling::kLargest && double_after >= 1) return "";
-  return absl::StrCat("needs a first loss scale from 1 to 2^24 and at least 1 step until it is doubled, got ",
-                      initial, " and ", double_after);
-}
-
 std::string WrongInGroup(const Method::Settings& group) {
   if (!group.of) return "has a group that does not say of which parameters it is: set .of";
-  const std::string wrong = OutOfBounds("a rate_scale", group.rate_scale, {.low = 0});
+  std::string wrong = OutOfBounds("a rate_scale", group.rate_scale, {.low = 0});
+  if (wrong.empty()) wrong = OutOfBounds("accumulated_rows", group.accumulated_rows, {.low = 0});
   return wrong.empty() ? WrongIn(group.hypers) : wrong;
 }
 
@@ -49,7 +42,7 @@ std::string WrongMethod(const Method& method) {
   std::string wrong = WrongIn(method.rest.hypers);
   for (size_t i = 0; wrong.empty() && i < method.groups.size(); ++i) wrong = WrongInGroup(method.groups[i]);
   for (size_t i = 0; wrong.empty() && i < method.hooks.size(); ++i) wrong = method.hooks[i].wrong();
-  if (wrong.empty()) wrong = WrongScale(method.loss_scale);
+  if (wrong.empty() && method.loss_scale) wrong = WrongIn(*method.loss_scale);
   if (wrong.empty() && method.average) wrong = WrongIn(*method.average);
   if (wrong.empty() && method.lookahead) wrong = WrongIn(*method.lookahead);
   return wrong;
@@ -89,6 +82,23 @@ struct Parts {
   std::vector<std::optional<Rows>> rows = {};  // Those of the reads, with the gradients.
 };
 
+// True if the rule and the options can update some rows of a table alone; else keeps an error.
+bool CheckRows(Call& call, const Method& method, const Method::Settings& settings, const Target& target) {
+  const std::string name = absl::StrCat("\"", target.variable.name(), "\"");
+  std::string wrong;
+  if (!settings.updates_rows) {
+    wrong = absl::StrCat("has a rule whose step of a row depends on all rows of ", name,
+                         "; leave out touched_rows_only, or update ", name,
+                         " by an optimiser of its own with a rule of elements, such as Adam");
+  } else if (method.lookahead) {
+    wrong = absl::StrCat("keeps slow weights (.lookahead), which move all rows of ", name,
+                         " that were read since they last moved; leave out touched_rows_only, or keep an "
+                         "average (.average) instead");
+  }
+  if (!wrong.empty()) call.Fail(wrong);
+  return wrong.empty();
+}
+
 // Nullopt, with an error kept, if a group of touched rows does not fit the rule, the options or the loss.
 std::optional<Parts> PartsOf(Call& call, const Method& method, const Tensor& loss,
                              const std::vector<Target>& targets) {
@@ -97,38 +107,28 @@ std::optional<Parts> PartsOf(Call& call, const Method& method, const Tensor& los
   Parts parts = {std::move(*settings), std::vector<std::optional<RowReads>>(targets.size())};
   for (size_t i = 0; i < targets.size(); ++i) {
     if (!parts.settings[i]->touched_rows_only) continue;
-    std::string wrong;
-    if (!parts.settings[i]->updates_rows) wrong = "has a rule that looks at whole tensors";
-    if (method.average) wrong = "keeps averages of whole tensors";
-    if (method.lookahead) wrong = "keeps slow weights (.lookahead) of whole tensors";
-    if (!wrong.empty()) {
-      call.Fail(absl::StrCat(wrong, "; leave out touched_rows_only"));
-      return std::nullopt;
-    }
+    if (!CheckRows(call, method, *parts.settings[i], targets[i])) return std::nullopt;
     parts.reads[i] = RowReads::Find(call, loss, targets[i]);
     if (!parts.reads[i]) return std::nullopt;
   }
   return parts;
 }
 
-std::optional<Parts> AllOf(const std::vector<Target>& targets) {
-  return Parts{{},
-               std::vector<std::optional<RowReads>>(targets.size()),
-               std::vector<std::optional<Rows>>(targets.size())};
-}
-
-// As PartsOf, for gradients of whole tensors.
-std::optional<Parts> WholeParts(Call& call, const Method& method, const std::vector<Target>& targets) {
+// As PartsOf, without reads of a loss. `wrong` says why touched rows are an error.
+std::optional<Parts> WholeParts(Call& call, const Method& method, const std::vector<Target>& targets,
+                                const std::function<std::string(const Target&, bool touched_rows)>& wrong) {
   auto settings = SettingsOf(call, method, targets);
   if (!settings) return std::nullopt;
-  for (const Method::Settings* of : *settings) {
-    if (!of->touched_rows_only) continue;
-    call.Fail("was given gradients of whole tensors; leave out touched_rows_only, or use Minimize");
-    return std::nullopt;
+  for (size_t i = 0; i < targets.size(); ++i) {
+    const bool rows = (*settings)[i]->touched_rows_only;
+    if (const std::string why = wrong(targets[i], rows); !why.empty()) {
+      call.Fail(why);
+      return std::nullopt;
+    }
+    if (rows && !CheckRows(call, method, *(*settings)[i], targets[i])) return std::nullopt;
   }
-  Parts parts = *AllOf(targets);
-  parts.settings = std::move(*settings);
-  return parts;
+  return Parts{std::move(*settings), std::vector<std::optional<RowReads>>(targets.size()),
+               std::vector<std::optional<Rows>>(targets.size())};
 }
 
 // Returns the gradients of the loss, in the type in which updates are computed. Finds the rows of the parts.
@@ -155,7 +155,7 @@ std::vector<Tensor> GradientsOf(Call& call, const Tensor& loss, const std::vecto
       continue;
     }
     const auto end = next + static_cast<std::ptrdiff_t>(parts.reads[i]->values().size());
-    const RowReads::Combined combined = parts.reads[i]->Combine(call, {next, end}, dtype);
+    const RowGradients combined = parts.reads[i]->Combine(call, {next, end}, dtype);
     next = end;
     parts.rows.back() = combined.rows;
     gradients.push_back(combined.gradient);
@@ -179,8 +179,8 @@ Gradients WithValues(Update& u, const std::vector<Target>& targets, const std::v
   return Gradients(u, variables, values, gradients, touched_only);
 }
 
-bool KeepAverages(Call& call, Update& u, const std::vector<Target>& targets, const Average& average) {
-  if (!AddToAverages(u, targets, average)) return false;
+bool KeepAverages(Call& call, Update& u, const std::vector<AveragedPart>& parts, const Average& average) {
+  if (!AddToAverages(u, parts, average)) return false;
   std::vector<OptimizerRecord>& records = call.graph().optimizers;
   std::ranges::find(records, u.prefix(), &OptimizerRecord::prefix)->averages = true;
   return true;
@@ -198,10 +198,12 @@ UpdateResult Step(Call& call, const MadePtr& made, const std::vector<Target>& ta
   Gradients hooked = WithValues(u, targets, gradients, parts);
   made->gradients = hooked;
   for (const Hook& hook : method.hooks) hook(hooked);
+  std::vector<AveragedPart> averaged;
   for (size_t i = 0; i < targets.size() && !u.failed(); ++i) {
     const Variable& variable = targets[i].variable;
     const Rows* const rows = parts.rows[i] ? &*parts.rows[i] : nullptr;
     Parameter parameter(u, variable, hooked.value(i), hooked[i], rows);
+    averaged.push_back({variable, hooked.value(i), rows});
     const Tensor next = parts.settings[i]->rule(parameter);
     if (next.ok() && next.shape() != parameter.value.shape()) {
       u.Fail(absl::StrCat("has a rule that changes \"", variable.name(), "\" from ",
@@ -216,7 +218,7 @@ UpdateResult Step(Call& call, const MadePtr& made, const std::vector<Target>& ta
     }
   }
   if (u.failed() || (method.lookahead && !LookAhead(u, targets, *method.lookahead))) return {};
-  if (u.failed() || (method.average && !KeepAverages(call, u, targets, *method.average))) return {};
+  if (u.failed() || (method.average && !KeepAverages(call, u, averaged, *method.average))) return {};
   return UpdateResult(made);
 }
 
@@ -249,8 +251,7 @@ UpdateResult WithGradients(
   UnplacedScope unplaced(&call.function());
   auto targets = TargetsOf(call, loss, method.parameters.variables(), method.allow_unused);
   if (!targets) return {};
-  // Sums of gradients are of whole tensors.
-  auto parts = accumulates ? AllOf(*targets) : PartsOf(call, method, loss, *targets);
+  auto parts = PartsOf(call, method, loss, *targets);
   if (!parts) return {};
   const MadePtr made =
       MakeUpdate(call, {std::string(call_name), {loss}, where}, method, accumulates, *targets);
@@ -307,6 +308,25 @@ bool CheckAccumulated(Call& call, const Method& method, const std::vector<std::s
   return false;
 }
 
+// Describes why Accumulate cannot sum a gradient, of all rows or of the touched ones; empty if it can.
+std::string WrongSums(Update& u, const Variable& variable, const Method::Settings& settings) {
+  const bool sums_rows = HasRowSums(u, variable);
+  const bool sums_all = u.builder().function()->graph().variable_ops.contains(
+      absl::StrCat(u.prefix(), "/", kSums, "/", variable.name()));
+  if (settings.touched_rows_only && settings.accumulated_rows < 1) {
+    return absl::StrCat("accumulates the touched rows only of \"", variable.name(),
+                        "\" and needs to know how many different rows it reads at most until the update; set "
+                        ".accumulated_rows beside .touched_rows_only, for instance to the reads of all "
+                        "batches that are accumulated");
+  }
+  if (settings.touched_rows_only ? sums_all : sums_rows) {
+    return absl::StrCat("sums the gradients of ", sums_all ? "the touched rows" : "all rows", " of \"",
+                        variable.name(), "\", and a call before it those of ",
+                        sums_all ? "all rows" : "the touched rows", "; give both the same groups");
+  }
+  return "";
+}
+
 }  // namespace
 
 UpdateResult MinimizeBy(const Method& method, const Tensor& loss, Where where) {
@@ -333,7 +353,10 @@ UpdateResult ApplyBy(const Method& method, const std::vector<Variable>& paramete
   for (size_t i = 0; i < gradients.size(); ++i) {
     wide.push_back(Cast(gradients[i], Update::ComputeType(parameters[i].dtype()), where));
   }
-  auto parts = WholeParts(call, method, *targets);
+  auto parts = WholeParts(call, method, *targets, [](const Target&, bool touched_rows) -> std::string {
+    if (!touched_rows) return "";
+    return "was given gradients of whole tensors; leave out touched_rows_only, or use Minimize";
+  });
   if (!parts) return {};
   std::optional<LossScaling> no_scaling;
   return Step(call, made, *targets, std::move(wide), *parts, no_scaling, method);
@@ -342,11 +365,19 @@ UpdateResult ApplyBy(const Method& method, const std::vector<Variable>& paramete
 void AccumulateBy(const Method& method, const Tensor& loss, Where where) {
   WithGradients(
       "Accumulate", loss, method, /*accumulates=*/true, where,
-      [&](Call&, const MadePtr& made, const std::vector<Target>& targets, std::vector<Tensor> gradients,
-          const Parts&, std::optional<LossScaling>&) -> UpdateResult {
+      [&](Call& call, const MadePtr& made, const std::vector<Target>& targets, std::vector<Tensor> gradients,
+          const Parts& parts, std::optional<LossScaling>&) -> UpdateResult {
         Update& u = made->update;
         for (size_t i = 0; i < targets.size(); ++i) {
-          Variable sum = u.Accumulator(targets[i].variable, kSums);
+          const Variable& variable = targets[i].variable;
+          const Method::Settings& settings = *parts.settings[i];
+          if (std::string wrong = WrongSums(u, variable, settings); !wrong.empty()) u.Fail(wrong);
+          if (u.failed()) return {};
+          if (parts.rows[i]) {
+            AddToRowSums(call, u, variable, {*parts.rows[i], gradients[i]}, settings.accumulated_rows);
+            continue;
+          }
+          Variable sum = u.Accumulator(variable, kSums);
           if (!sum.ok()) return {};
           u.Assign(sum, u.Add(u.Read(sum), gradients[i]));
         }
@@ -355,6 +386,46 @@ void AccumulateBy(const Method& method, const Tensor& loss, Where where) {
         return {};
       });
 }
+
+namespace {
+
+// Describes why ApplyAccumulated cannot update all rows of a target, or the touched ones; empty if it can.
+std::string WrongRows(bool has_row_sums, const Target& target, bool touched_rows) {
+  if (has_row_sums == touched_rows) return "";
+  return absl::StrCat(touched_rows ? "updates the touched rows only of \"" : "updates all rows of \"",
+                      target.variable.name(), "\", but Accumulate sums the gradients of ",
+                      has_row_sums ? "its touched rows" : "all of its rows",
+                      "; give both calls the same group with touched_rows_only, or leave it out of both");
+}
+
+// Returns the accumulated gradients of all targets, and sets their sums to zero if the update counts. Keeps
+// the rows that they are of in the parts.
+std::vector<Tensor> TakeSums(Update& u, const std::vector<Target>& targets, const Tensor& losses,
+                             const Tensor& counts, Parts& parts) {
+  std::vector<Tensor> gradients;
+  for (size_t i = 0; i < targets.size(); ++i) {
+    const auto here = [&](const Tensor& x) {
+      return IsPlaced(targets[i].now) ? Copy(x, targets[i].now, u.where()) : x;
+    };
+    Tensor total;
+    if (parts.settings[i]->touched_rows_only) {
+      const RowGradients sums = TakeRowSums(u, targets[i].variable, here(counts));
+      if (u.failed()) return {};
+      parts.rows[i] = sums.rows;
+      total = sums.gradient;
+    } else {
+      const Variable sum = u.Accumulator(targets[i].variable, kSums);
+      if (!sum.ok()) return {};
+      total = u.Read(sum);
+      // Not a plain zero: this way the kernel that reads the sums also sets them to zero.
+      u.AssignAlways(sum, Select(u.At(here(counts)), u.At(0), u.At(total)));
+    }
+    gradients.push_back(u.Div(total, Cast(here(losses), total.dtype(), u.where())));
+  }
+  return gradients;
+}
+
+}  // namespace
 
 UpdateResult ApplyAccumulatedBy(const Method& method, Builder& b, Where where) {
   if (!Call(method.kind, where, b.function()).ok()) return {};  // The graph keeps the error.
@@ -376,22 +447,19 @@ UpdateResult ApplyAccumulatedBy(const Method& method, Builder& b, Where where) {
   u.CountOnlyIf(counts);
   u.AssignAlways(count, Select(u.At(counts), u.At(0), u.At(losses)));
   std::vector<Target> targets;
-  std::vector<Tensor> gradients;
   for (const std::string& name : found->parameters) {
-    Variable variable = VariableOf(graph, graph.variable_ops.at(name));
-    Variable sum = u.Accumulator(variable, kSums);
-    if (!sum.ok()) return {};
-    Tensor now = u.Read(variable), total = u.Read(sum);
-    auto here = [&](const Tensor& x) { return IsPlaced(now) ? Copy(x, now, where) : x; };
+    const Variable variable = VariableOf(graph, graph.variable_ops.at(name));
+    const Tensor now = u.Read(variable);
     targets.push_back({variable, now, now});
-    gradients.push_back(u.Div(total, Cast(here(losses), total.dtype(), where)));
-    // Not a plain zero: this way the kernel that reads the sums also sets them to zero.
-    u.AssignAlways(sum, Select(u.At(here(counts)), u.At(0), u.At(total)));
   }
+  auto parts = WholeParts(call, method, targets, [&](const Target& target, bool touched_rows) {
+    return WrongRows(HasRowSums(u, target.variable), target, touched_rows);
+  });
+  if (!parts) return {};
+  std::vector<Tensor> gradients = TakeSums(u, targets, losses, counts, *parts);
+  if (gradients.size() != targets.size()) return {};
   std::optional<LossScaling> scaling;
   if (method.loss_scale) scaling.emplace(u, *method.loss_scale);
-  auto parts = WholeParts(call, method, targets);
-  if (!parts) return {};
   return Step(call, made, targets, std::move(gradients), *parts, scaling, method);
 }
 

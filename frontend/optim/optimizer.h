@@ -35,8 +35,8 @@
 //
 // A batch that does not fit in memory can be cut into smaller ones. One function accumulates gradients and
 // runs several times; then another function updates the parameters with the mean of the gradients. Both use
-// the same optimiser. Accumulate uses only the parameters, the name and the loss scale of the options. k
-// equal parts with mean losses give the result of the whole batch.
+// the same optimiser. Accumulate uses only the parameters, the name, the loss scale and the groups of touched
+// rows of the options. k equal parts with mean losses give the result of the whole batch.
 //
 //   graph.Function("accumulate", Mode::kTrain, [&](Builder& b) { ...; optim::AdamW{}.Accumulate(loss); });
 //   graph.Function("update", Mode::kTrain, [&](Builder& b) {

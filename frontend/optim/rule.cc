@@ -31,14 +31,14 @@ Tensor Parameter::Slot(std::string_view slot) { return Slot(slot, variable.shape
 
 Tensor Parameter::Slot(std::string_view slot, const Shape& shape) {
   if (update_->failed()) return {};
-  if (rows_ && shape != variable.shape()) {
+  if (rows_ && shape != variable.shape() && !shape.empty()) {
     return Fail(absl::StrCat("has a slot \"", std::string(slot), "\" of \"", variable.name(),
                              "\" for all of its rows; leave out touched_rows_only"));
   }
   const Variable found = SlotVariable(slot, shape);
   if (!found.ok()) return {};
   const Tensor now = update_->Read(found);
-  return rows_ ? rows_->Of(now, update_->where()) : now;
+  return rows_ && !shape.empty() ? rows_->Of(now, update_->where()) : now;
 }
 
 void Parameter::SetSlot(std::string_view slot, const Tensor& next) {

@@ -61,7 +61,8 @@ class Parameter {
 
   // A slot: a tensor that lasts from update to update. It has the type of `value` and starts at zero, and it
   // is the variable "<optimiser>/<slot>/<parameter>". Its shape is the parameter's, or `shape`, which must be
-  // the same at every call. Where `value` is of some rows, so is what Slot returns and SetSlot takes.
+  // the same at every call. Where `value` is of some rows, so is what Slot returns and SetSlot takes, except
+  // for a slot of rank 0, which all rows share.
   Tensor Slot(std::string_view slot);
   Tensor Slot(std::string_view slot, const Shape& shape);
   // Gives the slot a new value, unless the update is dropped (LossScale).
@@ -120,9 +121,13 @@ struct Group {
   // Updates only those rows of a table that the loss read, by Gather along dimension 0 (nn::Embedding), and
   // only their part of the slots: a step's time does not depend on the table's length. Sgd computes the same
   // numbers; rules with slots leave those of other rows as they were, as PyTorch's SparseAdam does. Hooks see
-  // the touched rows. Not for rules that look at whole matrices (Lamb, Muon, a factored Adafactor), averages,
-  // Lookahead, Lars and ApplyAccumulated.
+  // the touched rows; Lars takes the norm of all rows, and decays the touched ones. Averages (.average) are
+  // those of all rows. Not for rules whose step depends on all rows (Lamb, Muon, Adafactor), nor Lookahead.
+  // Accumulate and ApplyAccumulated both need such a group.
   bool touched_rows_only = false;
+  // Room for the different rows that are read until the next update, and their gradients; for Accumulate of
+  // touched rows. If more are read, the update makes the rows NaN; a loss scale that adapts drops the update.
+  int64_t accumulated_rows = 0;
 };
 
 // Options of an update. Calls of one optimiser in several functions may have options of their own, except
@@ -153,6 +158,7 @@ struct Method {
     double rate_scale = 1;
     bool touched_rows_only = false;
     bool updates_rows = true;  // R::kUpdatesRows
+    int64_t accumulated_rows = 0;
   };
   std::string kind;  // "optim::Adam".
   bool has_slots = true;
@@ -186,7 +192,7 @@ struct Rule {
     return ApplyBy(MethodOf(options), parameters, gradients, where);
   }
   // Adds the gradients of a loss to the sums that ApplyAccumulated uses (optimizer.h). Of the options it uses
-  // the parameters, the name and the loss scale.
+  // the parameters, the name, the loss scale and the groups of touched rows.
   void Accumulate(const Tensor& loss, const UpdateOptions<R>& options = {},
                   Where where = Where::current()) const {
     AccumulateBy(MethodOf(options), loss, where);
@@ -217,7 +223,8 @@ struct Rule {
             of,
             rate_scale,
             /*touched_rows_only=*/false,
-            R::kUpdatesRows};
+            R::kUpdatesRows,
+            /*accumulated_rows=*/0};
   }
   Method MethodOf(const UpdateOptions<R>& options) const {
     const R& rule = static_cast<const R&>(*this);
@@ -237,6 +244,7 @@ struct Rule {
       group.with(changed);
       method.groups.push_back(SettingsOf(changed, group.of, group.rate_scale));
       method.groups.back().touched_rows_only = group.touched_rows_only;
+      method.groups.back().accumulated_rows = group.accumulated_rows;
     }
     return method;
   }

@@ -1,34 +1,53 @@
 #include "sinter/frontend/optim/touched_rows.h"
 
 #include <limits>
+#include <string>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "sinter/frontend/graph/gradient_reach.h"
 #include "sinter/frontend/ops/ops.h"
 #include "sinter/frontend/ops/scatter.h"
+#include "sinter/ir/dialect/op_requests.h"
 
 namespace sinter::optim {
 
-namespace {
-
-// Takes one position of each row along the other dimensions of the table.
-Tensor Along(const Tensor& of_row, const Shape& shape, Where where) {
+Tensor AlongRows(const Tensor& of_row, const Shape& shape, Where where) {
   Shape spread(shape.size(), 1);
   spread[0] = of_row.dim(0);
   return BroadcastTo(Reshape(of_row, spread, where), shape, where);
 }
 
+namespace {
+
+// Returns the result of an op with row numbers, of which some may be that of no row.
+Tensor MayHaveNoRow(const Tensor& result) {
+  if (result.ok()) ir::LeaveUnchecked(mlir::Value::getFromOpaquePointer(result.value()));
+  return result;
+}
+
+// Returns the result of an op that asks for all rows of its operands, of which devices that share the batch
+// have parts each.
+Tensor OfAllRanks(const Tensor& result) {
+  if (result.ok()) ir::RequestGathers(mlir::Value::getFromOpaquePointer(result.value()));
+  return result;
+}
+
+Tensor Together(const std::vector<Tensor>& parts, Where where) {
+  return parts.size() == 1 ? parts[0] : OfAllRanks(Concat(parts, 0, where));
+}
+
 }  // namespace
 
 Tensor Rows::Of(const Tensor& table, Where where) const {
-  const Tensor rows = Gather(table, numbers, 0, where);
+  const Tensor rows = MayHaveNoRow(Gather(table, numbers, 0, where));
   const Operand limit(table.dim(0), where), none(0, where);
-  return Select(Operand(Along(Operand(numbers, where) < limit, rows.shape(), where), where),
+  return Select(Operand(AlongRows(Operand(numbers, where) < limit, rows.shape(), where), where),
                 Operand(rows, where), none);
 }
 
 Tensor Rows::In(const Tensor& table, const Tensor& rows, Where where) const {
-  return Scatter(table, numbers, rows, 0, ScatterKind::kSet, where);
+  return MayHaveNoRow(Scatter(table, numbers, rows, 0, ScatterKind::kSet, where));
 }
 
 std::optional<RowReads> RowReads::Find(Call& call, const Tensor& loss, const Target& target) {
@@ -58,21 +77,16 @@ std::optional<RowReads> RowReads::Find(Call& call, const Tensor& loss, const Tar
   return std::nullopt;
 }
 
-RowReads::Combined RowReads::Combine(Call& call, const std::vector<Tensor>& gradients, DType dtype) const {
+DType RowNumberType(const Variable& table) {
+  return table.shape()[0] < std::numeric_limits<int32_t>::max() ? I32 : I64;
+}
+
+RowGradients SumByRow(Call& call, const Variable& table, const std::vector<Tensor>& numbers,
+                      const std::vector<Tensor>& gradients) {
   const Where where = call.where();
-  const int64_t rows = table_.shape()[0];
-  // The number of rows is itself a number.
-  const DType index = rows < std::numeric_limits<int32_t>::max() ? I32 : I64;
-  Shape shape = table_.shape();
-  std::vector<Tensor> numbers, parts;
-  for (size_t i = 0; i < indices_.size(); ++i) {
-    const int64_t count = shape[0] = indices_[i].size();
-    numbers.push_back(Reshape(Cast(Clamp(indices_[i], 0, rows - 1, where), index, where), {count}, where));
-    parts.push_back(Reshape(Cast(gradients[i], dtype, where), shape, where));
-  }
-  const SortResult sorted = Sort(numbers.size() == 1 ? numbers[0] : Concat(numbers, 0, where), {}, where);
-  const Tensor together = parts.size() == 1 ? parts[0] : Concat(parts, 0, where);
-  const int64_t count = shape[0] = sorted.values.size();
+  const SortResult sorted = Sort(Together(numbers, where), {}, where);
+  OfAllRanks(sorted.values);
+  const int64_t count = sorted.values.size();
   // The place of each read's row among the different ones.
   const auto fill = [&](const Shape& of, DType type, double value) {
     return call.Done(call.b().full(of, call.element(type), value));
@@ -84,10 +98,83 @@ RowReads::Combined RowReads::Combine(Call& call, const std::vector<Tensor>& grad
     const Tensor is_new = Cast(NotEqual(Operand(next, where), Operand(last, where)), I32, where);
     places = CumSum(Concat({places, is_new}, 0, where), 0, /*reverse=*/false, where);
   }
-  const Tensor in_order = Gather(together, sorted.positions, 0, where);
-  const Tensor none = fill({count}, index, static_cast<double>(rows));
+  const Tensor together = Together(gradients, where);
+  const Tensor in_order = OfAllRanks(Gather(together, sorted.positions, 0, where));
+  const Tensor none = fill({count}, sorted.values.dtype(), static_cast<double>(table.shape()[0]));
   return {{Scatter(none, places, sorted.values, 0, ScatterKind::kSet, where)},
-          ScatterAdd(fill(shape, dtype, 0), places, in_order, 0, where)};
+          ScatterAdd(fill(together.shape(), together.dtype(), 0), places, in_order, 0, where)};
+}
+
+RowGradients RowReads::Combine(Call& call, const std::vector<Tensor>& gradients, DType dtype) const {
+  const Where where = call.where();
+  const int64_t rows = table_.shape()[0];
+  const DType index = RowNumberType(table_);
+  Shape shape = table_.shape();
+  std::vector<Tensor> numbers, parts;
+  for (size_t i = 0; i < indices_.size(); ++i) {
+    const int64_t count = shape[0] = indices_[i].size();
+    numbers.push_back(Reshape(Cast(Clamp(indices_[i], 0, rows - 1, where), index, where), {count}, where));
+    parts.push_back(Reshape(Cast(gradients[i], dtype, where), shape, where));
+  }
+  return SumByRow(call, table_, numbers, parts);
+}
+
+namespace {
+
+constexpr std::string_view kRowsOfSums = "accumulated_rows";
+constexpr std::string_view kSumsOfRows = "accumulated_of_rows";
+
+std::string RowsName(const Variable& table) {
+  return absl::StrCat(std::string(kRowsOfSums), "/", table.name());
+}
+
+// The two variables; not ok, with an error kept, if they cannot be made.
+struct RowSums {
+  Variable rows, sums;
+  RowSums(Update& u, const Variable& table, int64_t room) {
+    Shape shape = table.shape();
+    shape[0] = room;
+    rows = u.State(RowsName(table), RowNumberType(table), {room}, static_cast<double>(table.shape()[0]));
+    if (rows.ok()) sums = u.Slot(table, kSumsOfRows, shape);
+  }
+  bool ok() const { return rows.ok() && sums.ok(); }
+};
+
+}  // namespace
+
+bool HasRowSums(Update& u, const Variable& parameter) {
+  const GraphState& graph = u.builder().function()->graph();
+  return u.FindsOwner() && graph.variable_ops.contains(absl::StrCat(u.prefix(), "/", RowsName(parameter)));
+}
+
+void AddToRowSums(Call& call, Update& u, const Variable& table, const RowGradients& more, int64_t room) {
+  const RowSums kept(u, table, room);
+  if (!kept.ok()) return;
+  const Where where = call.where();
+  const RowGradients all =
+      SumByRow(call, table, {u.Read(kept.rows), more.rows.numbers}, {u.Read(kept.sums), more.gradient});
+  const Tensor beyond = Slice(all.rows.numbers, {room}, {room + 1}, {}, where);
+  const Tensor is_full = u.At(Reshape(beyond, {}, where)) < u.At(static_cast<double>(table.shape()[0]));
+  Shape end = more.gradient.shape();
+  end[0] = room;
+  const Tensor sums = Slice(all.gradient, Shape(end.size(), 0), end, {}, where);
+  u.Assign(kept.rows, Slice(all.rows.numbers, {0}, {room}, {}, where));
+  u.Assign(kept.sums, Select(u.At(is_full), u.At(std::numeric_limits<double>::quiet_NaN()), u.At(sums)));
+}
+
+RowGradients TakeRowSums(Update& u, const Variable& table, const Tensor& counts) {
+  GraphState& graph = u.builder().function()->graph();
+  const int64_t room =
+      VariableOf(graph, graph.variable_ops.at(absl::StrCat(u.prefix(), "/", RowsName(table)))).shape()[0];
+  const RowSums kept(u, table, room);
+  if (!kept.ok()) return {};
+  const Tensor rows = u.Read(kept.rows), sums = u.Read(kept.sums);
+  const auto here = [&](const Tensor& like) {
+    return u.At(IsPlaced(like) ? Copy(counts, like, u.where()) : counts);
+  };
+  u.AssignAlways(kept.rows, Select(here(rows), u.At(static_cast<double>(table.shape()[0])), u.At(rows)));
+  u.AssignAlways(kept.sums, Select(here(sums), u.At(0.0), u.At(sums)));
+  return {{rows}, sums};
 }
 
 }  // namespace sinter::optim

@@ -68,6 +68,11 @@ struct Swa {
 // averages.h reads the averages. They are the variables "<name>/average/<parameter>", f64 for f64 parameters
 // and else f32; "<name>/averaged" counts the values in them. Updates that a loss scale drops are not
 // averaged.
+//
+// With touched rows (Group::touched_rows_only) the averages are the same: those of all rows over all updates.
+// But an update writes only those of the rows that it reads, after it has made up for the updates that did
+// not read them. "<name>/average_log" and "<name>/average_log/<parameter>" are the logarithms of the products
+// of all decays so far, now and when a row was last written; UseAverages makes up for the rest.
 using Average = std::variant<Ema, Swa>;
 
 // Slow weights that follow the parameters (Zhang et al., "Lookahead Optimizer", arXiv 1907.08610). They start

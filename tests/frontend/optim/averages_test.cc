@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 #include <string>
 #include <vector>
@@ -96,6 +97,90 @@ TEST_F(AveragesTest, OfBf16AreF32) {
   Session session = MustStart(Adding(optim::Ema{.decay = 0.5}, {}, BF16), {.device = TestDevice()});
   for (int step = 0; step < 2; ++step) ASSERT_TRUE(session.Run("train", {{"x", 0.0625f}}).ok());
   EXPECT_EQ(VariableFloats(session, "sgd/average/w")[0], 8.09375f);
+}
+
+constexpr int64_t kAveragedRows = 5;
+
+// A graph whose function "train" adds "x" to some rows of a table, which begins at 8.
+Graph AddingToRows(const optim::Average& average, bool rows_only, bool is_scaled = false) {
+  Graph graph("g");
+  const Variable table = graph.Variable("table", F32, {kAveragedRows, 2}, {.init = {.a = 8}});
+  graph.Function("train", Mode::kTrain, [&](Builder& b) {
+    const Tensor read = Gather(b.Read(table), b.Input("ids", I32, {2}), 0);
+    optim::UpdateOptions<optim::Sgd> options{.average = average};
+    if (rows_only) options.groups.push_back({.of = Glob("table"), .touched_rows_only = true});
+    if (is_scaled) options.loss_scale = optim::LossScale{.initial = 2};
+    optim::Sgd{.learning_rate = 1}.Minimize(Sum(read) * -b.Scalar("x"), options);
+  });
+  graph.Function("eval", Mode::kEval, [&](Builder& b) {
+    optim::UseAverages averages(b);
+    b.Output("average", b.Read(table));
+  });
+  return graph;
+}
+
+// The averages of touched rows are those of all rows over all updates, also if updates are dropped.
+TEST_F(AveragesTest, OfTouchedRowsAreTheSame) {
+  const optim::Average averages[] = {
+      optim::Ema{.decay = 0.75}, optim::Ema{.decay = optim::PiecewiseRate({{0, 0.5}, {4, 0.0}, {6, 0.9}})},
+      optim::Ema{.decay = 0}, optim::Swa{}, optim::Swa{.start = 3, .every = 4}};
+  for (const optim::Average& average : averages) {
+    for (const bool is_scaled : {false, true}) {
+      Session all = MustStart(AddingToRows(average, false, is_scaled), {.device = TestDevice()});
+      Session rows = MustStart(AddingToRows(average, true, is_scaled), {.device = TestDevice()});
+      for (int step = 0; step < 40; ++step) {
+        const auto expected = Floats(all, "eval", {}, "average"),
+                   actual = Floats(rows, "eval", {}, "average");
+        for (size_t i = 0; i < actual.size(); ++i)
+          EXPECT_NEAR(actual[i], expected[i], 2e-5) << step << " " << i;
+        // Row 3 is read rarely, and row 4 never.
+        const std::vector<int32_t> list = {step % 3, step % 13 == 5 ? 3 : 0};
+        const HostTensor ids = *HostTensor::FromVector<int32_t>({2}, list);
+        const float x = is_scaled && step % 4 == 1 ? INFINITY : step % 5 == 0 ? 1 : -0.25f;
+        ASSERT_TRUE(all.Run("train", {{"ids", ids}, {"x", x}}).ok());
+        ASSERT_TRUE(rows.Run("train", {{"ids", ids}, {"x", x}}).ok());
+      }
+      // The update wrote no average of a row that was not read.
+      EXPECT_EQ(VariableFloats(rows, "sgd/average/table")[2 * 4], 0);
+      EXPECT_EQ((*rows.ReadVariable("sgd/average_log/table")->Span<double>())[4], 0);
+    }
+  }
+}
+
+TEST_F(AveragesTest, OfTouchedRowsFollowTheirFormula) {
+  Session session = MustStart(AddingToRows(optim::Ema{.decay = 0.75}, true), {.device = TestDevice()});
+  std::vector<double> row(kAveragedRows, 8), average(kAveragedRows, 0);
+  for (int step = 0; step < 100; ++step) {
+    const std::vector<int32_t> ids = {step % 3, step % 7 == 0 ? 3 : 0};
+    const float x = step % 3 == 0 ? 1 : -0.5f;
+    ASSERT_TRUE(session.Run("train", {{"ids", *HostTensor::FromVector<int32_t>({2}, ids)}, {"x", x}}).ok());
+    for (const int32_t id : ids) row[id] += x;
+    for (int64_t r = 0; r < kAveragedRows; ++r) {
+      average[r] = step == 0 ? row[r] : 0.75 * average[r] + 0.25 * row[r];
+    }
+  }
+  const std::vector<float> actual = Floats(session, "eval", {}, "average");
+  for (int64_t r = 0; r < kAveragedRows; ++r) EXPECT_NEAR(actual[2 * r + 1], average[r], 1e-4) << r;
+}
+
+TEST(AveragesErrorTest, OneOptimiserAveragesATableInOneWay) {
+  for (const bool first : {false, true}) {
+    Graph graph("g");
+    const Variable table = graph.Variable("table", F32, {kAveragedRows, 2});
+    for (const bool rows_only : {first, !first}) {
+      graph.Function(rows_only ? "rows" : "all", Mode::kTrain, [&](Builder& b) {
+        optim::UpdateOptions<optim::Sgd> options{.average = optim::Ema{}};
+        if (rows_only) options.groups.push_back({.of = Glob("table"), .touched_rows_only = true});
+        optim::Sgd{}.Minimize(Sum(Gather(b.Read(table), b.Input("ids", I32, {2}), 0)), options);
+      });
+    }
+    EXPECT_THAT(
+        std::string(graph.status().message()),
+        HasSubstr(first ? "keeps the average of \"table\" as a whole, and another call of this optimiser "
+                          "by touched rows; give both the same groups"
+                        : "keeps the average of \"table\" by touched rows, and another call of this "
+                          "optimiser as a whole; give both the same groups"));
+  }
 }
 
 TEST_F(AveragesTest, ANetReadsItsAveragesByTheOptimisersName) {

@@ -21,10 +21,10 @@ using TouchedRowsTest = DeviceTest;
 
 constexpr int64_t kRows = 50, kWidth = 3, kCount = 8;
 
-using Minimize = std::function<void(const Tensor& loss, bool touched_rows_only)>;
+using MinimizeRows = std::function<void(const Tensor& loss, bool touched_rows_only)>;
 
 // Reads of one table, and a weight that is no table.
-Graph BuildTable(const Minimize& minimize, bool touched_rows_only, bool reads_twice = true) {
+Graph BuildTable(const MinimizeRows& minimize, bool touched_rows_only, bool reads_twice = true) {
   Graph graph("g", {.seed = 2});
   graph.Function("train", Mode::kTrain, [&](Builder& b) {
     const Variable table =
@@ -46,7 +46,7 @@ struct Trained {
   std::map<std::string, std::vector<float>> variables;
 };
 
-Trained Train(const Minimize& minimize, bool touched_rows_only, int steps = 5, bool reads_twice = true) {
+Trained Train(const MinimizeRows& minimize, bool touched_rows_only, int steps = 5, bool reads_twice = true) {
   Session session = MustStart(BuildTable(minimize, touched_rows_only, reads_twice), {.device = TestDevice()});
   Trained trained;
   for (int step = 0; step < steps; ++step) {
@@ -65,7 +65,7 @@ Trained Train(const Minimize& minimize, bool touched_rows_only, int steps = 5, b
 }
 
 template <typename R>
-Minimize By(const R& rule, std::vector<optim::Hook> hooks = {}, bool has_scale = false) {
+MinimizeRows By(const R& rule, std::vector<optim::Hook> hooks = {}, bool has_scale = false) {
   return [=](const Tensor& loss, bool touched_rows_only) {
     optim::UpdateOptions<R> options{.hooks = hooks};
     options.groups.push_back({.of = Glob("table"), .touched_rows_only = touched_rows_only});
@@ -88,10 +88,10 @@ void ExpectNear(const Trained& got, const Trained& want) {
 
 // The rules change no row whose gradient is zero.
 TEST_F(TouchedRowsTest, OfOneReadTheBitsAreTheSame) {
-  const Minimize rules[] = {
+  const MinimizeRows rules[] = {
       By(optim::Sgd{.learning_rate = 0.1}), By(optim::Sgd{.learning_rate = 0.1}, {optim::ClipValue(0.2)}),
       By(optim::Sgd{.learning_rate = 0.1}, {}, /*has_scale=*/true), By(optim::AdaGrad{.learning_rate = 0.1})};
-  for (const Minimize& minimize : rules) {
+  for (const MinimizeRows& minimize : rules) {
     const Trained all = Train(minimize, false, 5, /*reads_twice=*/false);
     const Trained touched = Train(minimize, true, 5, /*reads_twice=*/false);
     EXPECT_EQ(touched.losses, all.losses);
@@ -100,16 +100,16 @@ TEST_F(TouchedRowsTest, OfOneReadTheBitsAreTheSame) {
 }
 
 TEST_F(TouchedRowsTest, OfTwoReadsTheNumbersAreTheSame) {
-  const Minimize rules[] = {By(optim::Sgd{.learning_rate = 0.1}),
-                            By(optim::Sgd{.learning_rate = 0.1}, {optim::ClipNorm(0.5)}),
-                            By(optim::AdaGrad{.learning_rate = 0.1})};
-  for (const Minimize& minimize : rules) ExpectNear(Train(minimize, true), Train(minimize, false));
+  const MinimizeRows rules[] = {By(optim::Sgd{.learning_rate = 0.1}),
+                                By(optim::Sgd{.learning_rate = 0.1}, {optim::ClipNorm(0.5)}),
+                                By(optim::AdaGrad{.learning_rate = 0.1})};
+  for (const MinimizeRows& minimize : rules) ExpectNear(Train(minimize, true), Train(minimize, false));
 }
 
 // The moments of a row decay only in steps that read it: as Adam of the row alone would do, but for the
 // number of the step.
 TEST_F(TouchedRowsTest, AdamIsLazy) {
-  const Minimize minimize = By(optim::Adam{.learning_rate = 0.1});
+  const MinimizeRows minimize = By(optim::Adam{.learning_rate = 0.1});
   const Trained one = Train(minimize, true, 1), same = Train(minimize, false, 1);
   ExpectNear(one, same);
   const Trained five = Train(minimize, true, 5);
@@ -156,25 +156,45 @@ TEST_F(TouchedRowsTest, MomentumIsLazy) {
   EXPECT_EQ(table[6], 0);
 }
 
-std::string ErrorOf(const Minimize& minimize) {
+std::string ErrorOf(const MinimizeRows& minimize) {
   return std::string(BuildTable(minimize, true).status().message());
+}
+
+// Rows that are read twice leave numbers of no row behind, which are no wrong indices of the program.
+TEST_F(TouchedRowsTest, IndicesMayBeChecked) {
+  Session session =
+      MustStart(BuildTable(By(optim::Adam{}), true), {.device = TestDevice(), .check_indices = true});
+  const auto run = [&](int32_t id) {
+    const std::vector<int32_t> ids = {7, 7, 1, 40, 7, 3, 3, id};
+    const std::vector<int64_t> more = {3, 7, 3, 3, 49, 0, 20, 21};
+    return session
+        .Run("train", {{"ids", *HostTensor::FromVector<int32_t>({kCount / 2, 2}, ids)},
+                       {"more", *HostTensor::FromVector<int64_t>({kCount}, more)}})
+        .status();
+  };
+  EXPECT_TRUE(run(12).ok()) << run(12);
+  EXPECT_THAT(std::string(run(50).message()), HasSubstr("index 50 is outside of 0 to 49"));
+}
+
+// Without decay Lars changes touched rows alone, by the norm of the whole table.
+TEST_F(TouchedRowsTest, LarsIsThatOfTheWholeTable) {
+  const MinimizeRows minimize = By(optim::Sgd{.learning_rate = 0.5}, {optim::Lars({.trust = 0.1})});
+  ExpectNear(Train(minimize, true), Train(minimize, false));
 }
 
 TEST(TouchedRowsErrorTest, RulesAndOptionsThatNeedAllRows) {
   EXPECT_THAT(ErrorOf(By(optim::Lamb{})),
-              HasSubstr("has a rule that looks at whole tensors; leave out touched"));
-  EXPECT_THAT(ErrorOf(By(optim::Sgd{}, {optim::Lars()})),
-              HasSubstr("has the hook Lars, which takes the norm of all rows of \"table\""));
-  EXPECT_THAT(ErrorOf([](const Tensor& loss, bool) {
-                optim::Sgd{}.Minimize(loss, {.groups = {{.of = Glob("table"), .touched_rows_only = true}},
-                                             .average = optim::Ema{}});
-              }),
-              HasSubstr("keeps averages of whole tensors"));
-  EXPECT_THAT(ErrorOf([](const Tensor& loss, bool) {
-                optim::Sgd{}.Minimize(loss, {.groups = {{.of = Glob("table"), .touched_rows_only = true}},
-                                             .lookahead = optim::Lookahead{}});
-              }),
-              HasSubstr("keeps slow weights (.lookahead) of whole tensors; leave out touched_rows_only"));
+              HasSubstr("has a rule whose step of a row depends on all rows of \"table\"; leave out "
+                        "touched_rows_only, or update \"table\" by an optimiser of its own"));
+  EXPECT_THAT(ErrorOf(By(optim::Muon{})), HasSubstr("depends on all rows of \"table\""));
+  EXPECT_THAT(ErrorOf(By(optim::Adafactor{})), HasSubstr("depends on all rows of \"table\""));
+  EXPECT_THAT(
+      ErrorOf([](const Tensor& loss, bool) {
+        optim::Sgd{}.Minimize(loss, {.groups = {{.of = Glob("table"), .touched_rows_only = true}},
+                                     .lookahead = optim::Lookahead{}});
+      }),
+      HasSubstr("keeps slow weights (.lookahead), which move all rows of \"table\" that were read since "
+                "they last moved; leave out touched_rows_only, or keep an average (.average)"));
   EXPECT_THAT(ErrorOf([](const Tensor& loss, bool) {
                 optim::Sgd{}.Minimize(loss, {.groups = {{.of = Glob("weight"), .touched_rows_only = true}}});
               }),
