@@ -4,10 +4,18 @@
 
 namespace sinter::optim {
 
+namespace {
+
+constexpr double kLogOfDozat = -0.040821994520255166;  // log(0.96)
+
+}  // namespace
+
 Tensor AdaGrad::operator()(Parameter& p) const {
   const Tensor s = p.Slot("s") + Square(p.gradient);
   p.SetSlot("s", s);
-  return p.value - p.gradient / RootOf(p, s, epsilon, epsilon_inside_root) * p.At(learning_rate);
+  const Tensor sum = initial_sum.is_zero() ? s : s + p.At(initial_sum);
+  const Tensor step = p.gradient / RootOf(p, sum, epsilon, epsilon_inside_root) * p.At(learning_rate);
+  return p.value - (rate_decay.is_zero() ? step : step / ((p.Step() - 1) * p.At(rate_decay) + 1));
 }
 
 Tensor AdaDelta::operator()(Parameter& p) const {
@@ -91,9 +99,21 @@ Tensor Adamax::operator()(Parameter& p) const {
 Tensor NAdam::operator()(Parameter& p) const {
   const Moments moments = MomentsOf(p, p.gradient, beta1, beta2);
   if (!moments.ok) return {};
-  // 1 - beta1^(t + 1), from 1 - beta1^t.
-  const Tensor next = moments.c1 * p.At(beta1) + p.OneMinus(beta1);
-  const Tensor ahead = moments.m * p.At(beta1) / next + p.gradient * p.OneMinus(beta1) / moments.c1;
+  Tensor ahead;
+  if (momentum_decay.is_zero()) {
+    // 1 - beta1^(t + 1), from 1 - beta1^t.
+    const Tensor next = moments.c1 * p.At(beta1) + p.OneMinus(beta1);
+    ahead = moments.m * p.At(beta1) / next + p.gradient * p.OneMinus(beta1) / moments.c1;
+  } else {
+    const auto mu_at = [&](const Tensor& t) {
+      return (1 - Exp(t * p.At(momentum_decay) * kLogOfDozat) * 0.5) * p.At(beta1);
+    };
+    const Tensor mu = mu_at(p.Step()), next = mu_at(p.Step() + 1);
+    // One minus the product of all mu, because slots start at zero.
+    const Tensor rest = 1 - mu + p.Slot("momentum", {}) * mu;
+    p.SetSlot("momentum", rest);
+    ahead = moments.m * next / (1 - next + rest * next) + p.gradient * (1 - mu) / rest;
+  }
   return p.value -
          ahead / RootOf(p, moments.v / moments.c2, epsilon, epsilon_inside_root) * p.At(learning_rate);
 }
@@ -137,6 +157,28 @@ Tensor Lion::operator()(Parameter& p) const {
   return p.value - step * p.At(learning_rate);
 }
 
+Tensor Rprop::operator()(Parameter& p) const {
+  const Tensor last = p.Slot("last"), kept = p.Slot("size");
+  if (!kept.ok()) return {};
+  // No size is 0, so that 0 is one that was never set.
+  const Tensor size = Select(kept > 0, kept, p.At(learning_rate));
+  const Tensor way = Sign(p.gradient) * Sign(last);
+  const Tensor changed = Select(way > 0, size * p.At(grow), Select(way < 0, size * p.At(shrink), size));
+  const Tensor next = Minimum(Maximum(changed, p.At(least)), p.At(most));
+  const Tensor g = Select(way < 0, 0, p.gradient);
+  p.SetSlot("size", next);
+  p.SetSlot("last", g);
+  return p.value - Sign(g) * next;
+}
+
+Tensor Asgd::operator()(Parameter& p) const {
+  const Tensor since_first = p.Step() - 1;
+  if (!since_first.ok()) return {};
+  const Tensor falling = 1 + since_first * p.At(lambda) * p.At(learning_rate);
+  const Tensor eta = 1 / Pow(falling, p.At(alpha)) * p.At(learning_rate);
+  return p.value - (p.gradient + p.value * p.At(lambda)) * eta;
+}
+
 Tensor Lamb::operator()(Parameter& p) const {
   const Moments moments = MomentsOf(p, p.gradient, beta1, beta2);
   if (!moments.ok) return {};
@@ -148,7 +190,21 @@ Tensor Lamb::operator()(Parameter& p) const {
   return p.value - step * trust * p.At(learning_rate);
 }
 
-std::vector<Bounded> AdaGrad::Bounds() const { return {{"an epsilon", epsilon, {.low = 0}}}; }
+std::vector<Bounded> AdaGrad::Bounds() const {
+  return {{"an epsilon", epsilon, {.low = 0}},
+          {"a rate_decay", rate_decay, {.low = 0}},
+          {"an initial_sum", initial_sum, {.low = 0}}};
+}
+std::vector<Bounded> Rprop::Bounds() const {
+  return {{"a learning rate", learning_rate, {.above = 0}},
+          {"a shrink", shrink, {.above = 0, .below = 1}},
+          {"a grow", grow, {.above = 1}},
+          {"a least size", least, {.above = 0}},
+          {"a most size", most, {.above = 0}}};
+}
+std::vector<Bounded> Asgd::Bounds() const {
+  return {{"a lambda", lambda, {.low = 0}}, {"an alpha", alpha, {.low = 0}}};
+}
 std::vector<Bounded> AdaDelta::Bounds() const {
   return {{"a rho", rho, kFraction}, {"an epsilon", epsilon, {.above = 0}}};
 }
@@ -167,7 +223,11 @@ std::vector<Bounded> Msvag::Bounds() const {
   return {{"a beta", beta, kFraction}, {"a weight decay", weight_decay, {.low = 0}}};
 }
 std::vector<Bounded> Adamax::Bounds() const { return BoundsOfMoments(beta1, beta2, epsilon); }
-std::vector<Bounded> NAdam::Bounds() const { return BoundsOfMoments(beta1, beta2, epsilon); }
+std::vector<Bounded> NAdam::Bounds() const {
+  std::vector<Bounded> bounds = BoundsOfMoments(beta1, beta2, epsilon);
+  bounds.push_back({"a momentum_decay", momentum_decay, {.low = 0}});
+  return bounds;
+}
 std::vector<Bounded> RAdam::Bounds() const {
   // With a lower beta2 the variance is never known.
   std::vector<Bounded> bounds = BoundsOfMoments(beta1, beta2, epsilon);

@@ -18,6 +18,8 @@ struct AdaGrad : Rule<AdaGrad> {
   Hyper learning_rate = 0.01;
   Hyper epsilon = 1e-10;
   bool epsilon_inside_root = false;  // Divides by sqrt(s + epsilon), as Optax.
+  Hyper rate_decay = 0;              // Update t has the rate lr / (1 + (t - 1) * rate_decay).
+  Hyper initial_sum = 0;             // The value with which s begins.
   Tensor operator()(Parameter& p) const;
   std::vector<Bounded> Bounds() const;
 };
@@ -98,7 +100,11 @@ struct Adamax : Rule<Adamax> {
 };
 
 // Adam whose first moment looks a step ahead, as in Nesterov's momentum (Dozat, "Incorporating Nesterov
-// Momentum into Adam", 2016), with a constant beta1.
+// Momentum into Adam", 2016). In update t the momentum is mu_t = beta1 * (1 - 0.96^(t * momentum_decay) / 2),
+// which grows from about beta1 / 2 to beta1:
+//   p -= lr * (mu_{t+1} * m / (1 - mu_1 ... mu_{t+1}) + (1 - mu_t) * g / (1 - mu_1 ... mu_t)) /
+//        (sqrt(v / (1 - beta2^t)) + epsilon).
+// With the momentum_decay 0 it is beta1 from the start, as in Optax.
 struct NAdam : Rule<NAdam> {
   static constexpr char kName[] = "optim::NAdam";
   Hyper learning_rate = 0.002;
@@ -106,6 +112,7 @@ struct NAdam : Rule<NAdam> {
   Hyper beta2 = 0.999;
   Hyper epsilon = 1e-8;
   bool epsilon_inside_root = false;  // As Adam's.
+  Hyper momentum_decay = 0.004;
   Tensor operator()(Parameter& p) const;
   std::vector<Bounded> Bounds() const;
 };
@@ -150,6 +157,33 @@ struct Lion : Rule<Lion> {
   Hyper beta1 = 0.9;
   Hyper beta2 = 0.99;
   Hyper weight_decay = 0;
+  Tensor operator()(Parameter& p) const;
+  std::vector<Bounded> Bounds() const;
+};
+
+// Resilient backpropagation: steps along the sign of the gradient, whose size grows by `grow` where the sign
+// stays and shrinks by `shrink` where the sign has changed; there the update leaves p as it is (Riedmiller
+// and Braun, 1993, in PyTorch's form). Sizes start at the learning rate and stay from `least` to `most`. Only
+// for gradients of the whole data: those of small batches change their signs by chance.
+struct Rprop : Rule<Rprop> {
+  static constexpr char kName[] = "optim::Rprop";
+  Hyper learning_rate = 0.01;  // The size of the first step; above 0.
+  Hyper shrink = 0.5;          // Above 0 and below 1.
+  Hyper grow = 1.2;            // Above 1.
+  Hyper least = 1e-6;          // Above 0.
+  Hyper most = 50;
+  Tensor operator()(Parameter& p) const;
+  std::vector<Bounded> Bounds() const;
+};
+
+// Stochastic descent with a falling rate, for averages (Polyak and Juditsky, 1992, as in PyTorch). In update
+// t: eta = lr / (1 + lambda * lr * (t - 1))^alpha;  p -= eta * (g + lambda * p). The option .average =
+// optim::Swa{.start = t0 + 1} keeps PyTorch's average of the parameters, and UseAverages reads it.
+struct Asgd : Rule<Asgd> {
+  static constexpr char kName[] = "optim::Asgd";
+  Hyper learning_rate = 0.01;
+  Hyper lambda = 1e-4;
+  Hyper alpha = 0.75;
   Tensor operator()(Parameter& p) const;
   std::vector<Bounded> Bounds() const;
 };

@@ -27,7 +27,12 @@ Tensor Sgd::operator()(Parameter& p) const { return p.value - p.gradient * p.At(
 Tensor Momentum::operator()(Parameter& p) const {
   const Tensor old = p.Slot("v");
   const Tensor g = rate_in_velocity ? p.gradient * p.At(learning_rate) : p.gradient;
-  const Tensor v = old * p.At(momentum) + g;
+  if (!dampening.is_zero() && nesterov) {
+    return p.Fail("has nesterov, which looks ahead along the whole gradient, and a dampening; leave out one");
+  }
+  Tensor damped = g;
+  if (!dampening.is_zero()) damped = g * (1 - Cast(p.Step() > 1, g.dtype()) * p.At(dampening));
+  const Tensor v = old * p.At(momentum) + damped;
   p.SetSlot("v", v);
   const Tensor step = nesterov ? g + v * p.At(momentum) : v;
   return p.value - (rate_in_velocity ? step : step * p.At(learning_rate));
@@ -41,7 +46,9 @@ Tensor AdamW::operator()(Parameter& p) const {
   return p.value - step * p.At(learning_rate);
 }
 
-std::vector<Bounded> Momentum::Bounds() const { return {{"a momentum", momentum, kFraction}}; }
+std::vector<Bounded> Momentum::Bounds() const {
+  return {{"a momentum", momentum, kFraction}, {"a dampening", dampening, {.low = 0, .high = 1}}};
+}
 std::vector<Bounded> Adam::Bounds() const { return BoundsOfMoments(beta1, beta2, epsilon); }
 std::vector<Bounded> AdamW::Bounds() const {
   std::vector<Bounded> bounds = BoundsOfMoments(beta1, beta2, epsilon);

@@ -76,6 +76,8 @@ struct Momentum : Rule<Momentum> {
   Hyper learning_rate = 0.01;
   Hyper momentum = 0.9;
   bool nesterov = false;
+  // v = momentum * v + (1 - dampening) * g, except in the first update, where v = g; 0 with nesterov.
+  Hyper dampening = 0;
   // The form of the papers and of Chainer's MomentumSGD, which differs while the rate changes: v = momentum *
   // v + lr * g;  p -= v. With nesterov: p -= lr * g + momentum * v.
   bool rate_in_velocity = false;

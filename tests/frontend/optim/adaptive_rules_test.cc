@@ -21,7 +21,7 @@ std::vector<RuleCase> ScaledRules() {
   return {
       {"AdaGrad",
        [](const Tensor& loss, const Tensor& lr) {
-         optim::AdaGrad{.learning_rate = lr}.Minimize(loss, {.hooks = {optim::Decay(0.01)}});
+         MinimizeAs(optim::AdaGrad{.learning_rate = lr}, loss, {.hooks = {optim::Decay(0.01)}});
        },
        [] {
          return [s = Doubles(kSize, 0)](Doubles& w, const Doubles& g, double lr, int) mutable {
@@ -34,7 +34,7 @@ std::vector<RuleCase> ScaledRules() {
        0.01},
       {"AdaDelta",
        [](const Tensor& loss, const Tensor& lr) {
-         optim::AdaDelta{.learning_rate = lr, .rho = 0.95}.Minimize(loss);
+         MinimizeAs(optim::AdaDelta{.learning_rate = lr, .rho = 0.95}, loss);
        },
        [] {
          return [s = Doubles(kSize, 0), u = Doubles(kSize, 0)](Doubles& w, const Doubles& g, double lr,
@@ -54,7 +54,7 @@ std::vector<RuleCase> RmsRules() {
   return {
       {"RmsProp",
        [](const Tensor& loss, const Tensor& lr) {
-         optim::RmsProp{.learning_rate = lr, .alpha = 0.9}.Minimize(loss);
+         MinimizeAs(optim::RmsProp{.learning_rate = lr, .alpha = 0.9}, loss);
        },
        [] {
          return [s = Doubles(kSize, 0)](Doubles& w, const Doubles& g, double lr, int) mutable {
@@ -66,8 +66,10 @@ std::vector<RuleCase> RmsRules() {
        }},
       {"RmsPropCentered",
        [](const Tensor& loss, const Tensor& lr) {
-         optim::RmsProp{.learning_rate = lr, .alpha = 0.9, .epsilon = 0.1, .momentum = 0.5, .centered = true}
-             .Minimize(loss);
+         MinimizeAs(
+             optim::RmsProp{
+                 .learning_rate = lr, .alpha = 0.9, .epsilon = 0.1, .momentum = 0.5, .centered = true},
+             loss);
        },
        [] {
          return [s = Doubles(kSize, 0), mean = Doubles(kSize, 0), v = Doubles(kSize, 0)](
@@ -87,7 +89,7 @@ std::vector<RuleCase> MomentRules() {
   return {
       {"Adamax",
        [](const Tensor& loss, const Tensor& lr) {
-         optim::Adamax{.learning_rate = lr, .beta2 = 0.9}.Minimize(loss);
+         MinimizeAs(optim::Adamax{.learning_rate = lr, .beta2 = 0.9}, loss);
        },
        [] {
          return [m = Doubles(kSize, 0), u = Doubles(kSize, 0)](Doubles& w, const Doubles& g, double lr,
@@ -101,7 +103,8 @@ std::vector<RuleCase> MomentRules() {
        }},
       {"NAdam",
        [](const Tensor& loss, const Tensor& lr) {
-         optim::NAdam{.learning_rate = lr, .beta2 = 0.99}.Minimize(loss, {.hooks = {optim::Decay(0.02)}});
+         MinimizeAs(optim::NAdam{.learning_rate = lr, .beta2 = 0.99, .momentum_decay = 0}, loss,
+                    {.hooks = {optim::Decay(0.02)}});
        },
        [] {
          return [moments = MomentsReference{0.9, 0.99}](Doubles& w, const Doubles& g, double lr,
@@ -122,7 +125,7 @@ std::vector<RuleCase> RectifiedRules() {
   return {
       {"RAdam",
        [](const Tensor& loss, const Tensor& lr) {
-         optim::RAdam{.learning_rate = lr, .beta2 = 0.99}.Minimize(loss);
+         MinimizeAs(optim::RAdam{.learning_rate = lr, .beta2 = 0.99}, loss);
        },
        [] {
          return [moments = MomentsReference{0.9, 0.99}](Doubles& w, const Doubles& g, double lr,
@@ -140,7 +143,7 @@ std::vector<RuleCase> RectifiedRules() {
        }},
       {"Lion",
        [](const Tensor& loss, const Tensor& lr) {
-         optim::Lion{.learning_rate = lr, .beta2 = 0.95, .weight_decay = 0.1}.Minimize(loss);
+         MinimizeAs(optim::Lion{.learning_rate = lr, .beta2 = 0.95, .weight_decay = 0.1}, loss);
        },
        [] {
          return [m = Doubles(kSize, 0)](Doubles& w, const Doubles& g, double lr, int) mutable {
@@ -158,7 +161,7 @@ std::vector<RuleCase> NormRules() {
   return {
       {"Lamb",
        [](const Tensor& loss, const Tensor& lr) {
-         optim::Lamb{.learning_rate = lr, .beta2 = 0.99, .weight_decay = 0.1}.Minimize(loss);
+         MinimizeAs(optim::Lamb{.learning_rate = lr, .beta2 = 0.99, .weight_decay = 0.1}, loss);
        },
        [] {
          return [moments = MomentsReference{0.9, 0.99}](Doubles& w, const Doubles& g, double lr,
@@ -171,10 +174,11 @@ std::vector<RuleCase> NormRules() {
            const double trust = NormOf(w) / NormOf(update);
            for (size_t i = 0; i < kSize; ++i) w[i] -= lr * trust * update[i];
          };
-       }},
+       },
+       0, 3e-5, /*of_rows=*/false},
       {"AmsGrad",
        [](const Tensor& loss, const Tensor& lr) {
-         optim::Adam{.learning_rate = lr, .beta2 = 0.9, .amsgrad = true}.Minimize(loss);
+         MinimizeAs(optim::Adam{.learning_rate = lr, .beta2 = 0.9, .amsgrad = true}, loss);
        },
        [] {
          return [moments = MomentsReference{0.9, 0.9}, largest = Doubles(kSize, 0)](
@@ -207,9 +211,10 @@ std::function<void(Doubles&, Doubles, double, int)> AdaBoundReference(bool amsbo
 std::vector<RuleCase> BoundRules() {
   const auto minimize = [](bool amsbound) {
     return [=](const Tensor& loss, const Tensor& lr) {
-      optim::AdaBound{
-          .learning_rate = lr, .beta2 = 0.99, .final_rate = 0.02, .gamma = 0.05, .amsbound = amsbound}
-          .Minimize(loss);
+      MinimizeAs(
+          optim::AdaBound{
+              .learning_rate = lr, .beta2 = 0.99, .final_rate = 0.02, .gamma = 0.05, .amsbound = amsbound},
+          loss);
     };
   };
   return {{"AdaBound", minimize(false), [] { return AdaBoundReference(false); }},
@@ -222,7 +227,8 @@ std::vector<RuleCase> VelocityRules() {
     return RuleCase{
         nesterov ? "NesterovAg" : "MomentumSgd",
         [=](const Tensor& loss, const Tensor& lr) {
-          optim::Momentum{.learning_rate = lr, .nesterov = nesterov, .rate_in_velocity = true}.Minimize(loss);
+          MinimizeAs(optim::Momentum{.learning_rate = lr, .nesterov = nesterov, .rate_in_velocity = true},
+                     loss);
         },
         [=] {
           return [nesterov, v = Doubles(kSize, 0)](Doubles& w, const Doubles& g, double lr, int) mutable {
@@ -241,8 +247,8 @@ std::vector<RuleCase> VelocityRules() {
 std::vector<RuleCase> LarsRules() {
   return {{"Lars",
            [](const Tensor& loss, const Tensor& lr) {
-             optim::Momentum{.learning_rate = lr, .rate_in_velocity = true}.Minimize(
-                 loss, {.hooks = {optim::Lars({.trust = 0.1, .decay = 0.2})}});
+             MinimizeAs(optim::Momentum{.learning_rate = lr, .rate_in_velocity = true}, loss,
+                        {.hooks = {optim::Lars({.trust = 0.1, .decay = 0.2})}});
            },
            [] {
              return [v = Doubles(kSize, 0)](Doubles& w, const Doubles& g, double lr, int) mutable {
@@ -252,7 +258,8 @@ std::vector<RuleCase> LarsRules() {
                  w[i] -= v[i];
                }
              };
-           }}};
+           },
+           0, 3e-5, /*of_rows=*/false}};
 }
 
 std::vector<RuleCase> Rules() {
@@ -268,6 +275,10 @@ using AdaptiveRulesTest = DeviceTest;
 
 TEST_F(AdaptiveRulesTest, FollowTheirFormulas) {
   for (const RuleCase& rule : Rules()) ExpectRule(rule, {.device = TestDevice()});
+}
+
+TEST_F(AdaptiveRulesTest, OfRowsThatAreReadFollowTheirFormulas) {
+  for (const RuleCase& rule : Rules()) ExpectRuleOfRows(rule, {.device = TestDevice()});
 }
 
 TEST(AdaptiveRulesOnTwoDevicesTest, FollowTheirFormulas) {

@@ -1,4 +1,4 @@
-// Compares the rules of matrices with references in double over 100 steps.
+// Compares the rules of matrices with references in double over 100 steps, on one device and on two.
 #include "sinter/frontend/optim/matrix_rules.h"
 
 #include <gmock/gmock.h>
@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <functional>
 #include <string>
 #include <vector>
@@ -58,9 +59,10 @@ using MatrixMinimize = std::function<void(const Tensor& loss, const Tensor& lr)>
 double TargetOf(size_t i) { return 4 * std::sin(static_cast<double>(3 * i + 1)) + (i % 2 ? 6 : -6); }
 double ScaleOf(size_t i) { return 0.5 + 0.25 * static_cast<double>(i % 4); }
 
-// Trains sum(scale * (w - target)^2) with a variable of this shape, which the reference sees as a matrix.
-void ExpectFollows(const Shape& shape, Matrix w, const MatrixMinimize& minimize,
-                   const MatrixReference& reference) {
+// Trains sum(scale * (w - target)^2) with a variable of this shape, which the reference sees as a matrix. The
+// two rows of the batch are targets whose mean is the target, so that neither has the gradient of both.
+void ExpectFollowsOn(const CompileOptions& options, const Shape& shape, Matrix w,
+                     const MatrixMinimize& minimize, MatrixReference reference) {
   Graph graph("g");
   const Variable variable = graph.Variable("w", F32, shape, {.init = {.a = 0.75}});
   std::vector<float> target, scale;
@@ -69,21 +71,42 @@ void ExpectFollows(const Shape& shape, Matrix w, const MatrixMinimize& minimize,
     target.push_back(static_cast<float>(TargetOf(i)));
     scale.push_back(static_cast<float>(ScaleOf(i)));
   }
+  Shape batch = shape;
+  batch.insert(batch.begin(), 2);
   graph.Function("train", Mode::kTrain, [&](Builder& b) {
-    const Tensor difference = b.Read(variable) - b.Constant(*HostTensor::FromVector<float>(shape, target));
-    minimize(Sum(Square(difference) * b.Constant(*HostTensor::FromVector<float>(shape, scale))),
+    const Tensor difference = b.Read(variable) - b.Input("target", F32, batch);
+    minimize(Mean(Square(difference) * b.Constant(*HostTensor::FromVector<float>(shape, scale))) *
+                 static_cast<double>(w.values.size()),
              b.Scalar("lr"));
   });
-  Session session = MustStart(graph, {.device = TestDevice()});
+  std::vector<float> targets;
+  for (const float way : {-0.5f, 0.5f}) {
+    for (const float t : target) targets.push_back(t + way);
+  }
+  const HostTensor input = *HostTensor::FromVector<float>(batch, targets);
+  Session session = MustStart(graph, options);
   for (int step = 1; step <= kMatrixSteps; ++step) {
     const auto lr = static_cast<float>(0.02 / (1 + 0.01 * step));
-    ASSERT_TRUE(session.Run("train", {{"lr", lr}}).ok());
+    ASSERT_TRUE(session.Run("train", {{"lr", lr}, {"target", input}}).ok());
     Matrix g = w;
     for (size_t i = 0; i < g.values.size(); ++i) g.values[i] = 2 * scale[i] * (w.values[i] - target[i]);
     reference(w, g, lr, step);
   }
   const std::vector<float> actual = VariableFloats(session, "w");
   for (size_t i = 0; i < actual.size(); ++i) EXPECT_NEAR(actual[i], w.values[i], 5e-5) << i;
+}
+
+void ExpectFollows(const Shape& shape, const Matrix& w, const MatrixMinimize& minimize,
+                   const MatrixReference& reference) {
+  ExpectFollowsOn({.device = TestDevice()}, shape, w, minimize, reference);
+  if (TestDevice().is_gpu()) return;
+  SCOPED_TRACE("two devices");
+  setenv("SINTER_CPU_DEVICES", "2", /*overwrite=*/1);
+  CompileOptions two;
+  two.mesh.axes = {{"data", 2}};
+  two.parallel = {parallel::Data{}};
+  ExpectFollowsOn(two, shape, w, minimize, reference);
+  unsetenv("SINTER_CPU_DEVICES");
 }
 
 Matrix Orthogonal(const Matrix& matrix) {

@@ -15,25 +15,26 @@ namespace sinter {
 namespace {
 
 RuleCase GravesRule() {
-  return {
-      "RmsPropGraves",
-      [](const Tensor& loss, const Tensor& lr) { optim::RmsPropGraves{.learning_rate = lr}.Minimize(loss); },
-      [] {
-        return [n = Doubles(kSize, 0), m = Doubles(kSize, 0), delta = Doubles(kSize, 0)](
-                   Doubles& w, const Doubles& g, double lr, int) mutable {
-          for (size_t i = 0; i < kSize; ++i) {
-            n[i] = 0.95 * n[i] + 0.05 * g[i] * g[i];
-            m[i] = 0.95 * m[i] + 0.05 * g[i];
-            delta[i] = 0.9 * delta[i] - lr * g[i] / std::sqrt(n[i] - m[i] * m[i] + 1e-4);
-            w[i] += delta[i];
-          }
-        };
-      }};
+  return {"RmsPropGraves",
+          [](const Tensor& loss, const Tensor& lr) {
+            MinimizeAs(optim::RmsPropGraves{.learning_rate = lr}, loss);
+          },
+          [] {
+            return [n = Doubles(kSize, 0), m = Doubles(kSize, 0), delta = Doubles(kSize, 0)](
+                       Doubles& w, const Doubles& g, double lr, int) mutable {
+              for (size_t i = 0; i < kSize; ++i) {
+                n[i] = 0.95 * n[i] + 0.05 * g[i] * g[i];
+                m[i] = 0.95 * m[i] + 0.05 * g[i];
+                delta[i] = 0.9 * delta[i] - lr * g[i] / std::sqrt(n[i] - m[i] * m[i] + 1e-4);
+                w[i] += delta[i];
+              }
+            };
+          }};
 }
 
 RuleCase Smorms3Rule() {
   return {"Smorms3",
-          [](const Tensor& loss, const Tensor& lr) { optim::Smorms3{.learning_rate = lr}.Minimize(loss); },
+          [](const Tensor& loss, const Tensor& lr) { MinimizeAs(optim::Smorms3{.learning_rate = lr}, loss); },
           [] {
             return [memory = Doubles(kSize, 1), m = Doubles(kSize, 0), n = Doubles(kSize, 0)](
                        Doubles& w, const Doubles& g, double lr, int) mutable {
@@ -53,7 +54,7 @@ RuleCase Smorms3Rule() {
 RuleCase MsvagRule() {
   return {"Msvag",
           [](const Tensor& loss, const Tensor& lr) {
-            optim::Msvag{.learning_rate = lr, .weight_decay = 0.1}.Minimize(loss);
+            MinimizeAs(optim::Msvag{.learning_rate = lr, .weight_decay = 0.1}, loss);
           },
           [] {
             return [moments = MomentsReference{0.9, 0.9}](Doubles& w, const Doubles& g, double lr,
@@ -65,7 +66,8 @@ RuleCase MsvagRule() {
               for (size_t i = 0; i < kSize; ++i) {
                 const double mean = moments.first(i, step), square = mean * mean;
                 const double s = (moments.second(i, step) - square) / (1 - rho);
-                const double factor = std::clamp(square / (square + rho * s), 0.0, 1.0);
+                // An element whose gradients were all 0 makes no step.
+                const double factor = square == 0 ? 0 : std::clamp(square / (square + rho * s), 0.0, 1.0);
                 w[i] -= lr * (mean * factor + 0.1 * w[i]);
               }
             };
@@ -105,29 +107,33 @@ std::vector<RuleCase> InsideRules() {
   return {
       {"AdaGradInside",
        [](const Tensor& loss, const Tensor& lr) {
-         optim::AdaGrad{.learning_rate = lr, .epsilon = kInside, .epsilon_inside_root = true}.Minimize(loss);
+         MinimizeAs(optim::AdaGrad{.learning_rate = lr, .epsilon = kInside, .epsilon_inside_root = true},
+                    loss);
        },
        RootReference(1)},
       {"RmsPropInside",
        [](const Tensor& loss, const Tensor& lr) {
-         optim::RmsProp{.learning_rate = lr, .alpha = 0.9, .epsilon = kInside, .epsilon_inside_root = true}
-             .Minimize(loss);
+         MinimizeAs(
+             optim::RmsProp{
+                 .learning_rate = lr, .alpha = 0.9, .epsilon = kInside, .epsilon_inside_root = true},
+             loss);
        },
        RootReference(0.9)},
       {"AdamInside",
        [](const Tensor& loss, const Tensor& lr) {
-         optim::Adam{.learning_rate = lr, .beta2 = 0.99, .epsilon = kInside, .epsilon_inside_root = true}
-             .Minimize(loss);
+         MinimizeAs(
+             optim::Adam{.learning_rate = lr, .beta2 = 0.99, .epsilon = kInside, .epsilon_inside_root = true},
+             loss);
        },
        AdamReference(0)},
       {"AdamWInside",
        [](const Tensor& loss, const Tensor& lr) {
-         optim::AdamW{.learning_rate = lr,
-                      .beta2 = 0.99,
-                      .epsilon = kInside,
-                      .weight_decay = 0.1,
-                      .epsilon_inside_root = true}
-             .Minimize(loss);
+         MinimizeAs(optim::AdamW{.learning_rate = lr,
+                                 .beta2 = 0.99,
+                                 .epsilon = kInside,
+                                 .weight_decay = 0.1,
+                                 .epsilon_inside_root = true},
+                    loss);
        },
        AdamReference(0.1)}};
 }
@@ -136,8 +142,12 @@ std::vector<RuleCase> InsideRules() {
 std::vector<RuleCase> InsideMomentRules() {
   return {{"NAdamInside",
            [](const Tensor& loss, const Tensor& lr) {
-             optim::NAdam{.learning_rate = lr, .beta2 = 0.99, .epsilon = kInside, .epsilon_inside_root = true}
-                 .Minimize(loss);
+             MinimizeAs(optim::NAdam{.learning_rate = lr,
+                                     .beta2 = 0.99,
+                                     .epsilon = kInside,
+                                     .epsilon_inside_root = true,
+                                     .momentum_decay = 0},
+                        loss);
            },
            [] {
              return [moments = MomentsReference{0.9, 0.99}](Doubles& w, const Doubles& g, double lr,
@@ -152,8 +162,10 @@ std::vector<RuleCase> InsideMomentRules() {
            }},
           {"RAdamInside",
            [](const Tensor& loss, const Tensor& lr) {
-             optim::RAdam{.learning_rate = lr, .beta2 = 0.99, .epsilon = kInside, .epsilon_inside_root = true}
-                 .Minimize(loss);
+             MinimizeAs(
+                 optim::RAdam{
+                     .learning_rate = lr, .beta2 = 0.99, .epsilon = kInside, .epsilon_inside_root = true},
+                 loss);
            },
            [] {
              return [moments = MomentsReference{0.9, 0.99}](Doubles& w, const Doubles& g, double lr,
@@ -175,8 +187,8 @@ std::vector<RuleCase> InsideMomentRules() {
 RuleCase LookaheadRule() {
   return {"Lookahead",
           [](const Tensor& loss, const Tensor& lr) {
-            optim::Momentum{.learning_rate = lr}.Minimize(
-                loss, {.lookahead = optim::Lookahead{.every = 3, .rate = 0.4}});
+            MinimizeAs(optim::Momentum{.learning_rate = lr}, loss,
+                       {.lookahead = optim::Lookahead{.every = 3, .rate = 0.4}});
           },
           [] {
             return [v = Doubles(kSize, 0), slow = Doubles(kSize, 0.75)](Doubles& w, const Doubles& g,
@@ -187,7 +199,10 @@ RuleCase LookaheadRule() {
                 if (step % 3 == 0) w[i] = slow[i] += 0.4 * (w[i] - slow[i]);
               }
             };
-          }};
+          },
+          0,
+          3e-5,
+          /*of_rows=*/false};
 }
 
 std::vector<RuleCase> MoreRules() {
@@ -202,6 +217,10 @@ using MoreRulesTest = DeviceTest;
 
 TEST_F(MoreRulesTest, FollowTheirFormulas) {
   for (const RuleCase& rule : MoreRules()) ExpectRule(rule, {.device = TestDevice()});
+}
+
+TEST_F(MoreRulesTest, OfRowsThatAreReadFollowTheirFormulas) {
+  for (const RuleCase& rule : MoreRules()) ExpectRuleOfRows(rule, {.device = TestDevice()});
 }
 
 TEST(MoreRulesOnTwoDevicesTest, FollowTheirFormulas) {
