@@ -64,6 +64,49 @@ double Area(int64_t bins, const std::vector<double>& sums) {
   return pairs_won / (negatives * positives);
 }
 
+// The number of columns of an exact area's table: of those in use, or of all that runs have added.
+int64_t ColumnsOf(const std::vector<int64_t>& shape, const std::vector<double>& table) {
+  return static_cast<int64_t>(table[shape[1] - 1]);
+}
+
+// Returns f64[3, n + 1] for the first n columns of one with more room.
+std::vector<double> Trimmed(const std::vector<int64_t>& shape, const std::vector<double>& table, int64_t n) {
+  std::vector<double> trimmed;
+  for (int64_t row = 0; row < 3; ++row) {
+    const auto begin = table.begin() + row * shape[1];
+    trimmed.insert(trimmed.end(), begin, begin + n);
+    trimmed.push_back(row == 0 ? static_cast<double>(n) : 0);
+  }
+  return trimmed;
+}
+
+// The area under the ROC curve of scores and their weights as negative and positive examples, f64[3, n + 1].
+double ExactArea(int64_t n, const std::vector<double>& table) {
+  struct Example {
+    double score, negative, positive;
+  };
+  std::vector<Example> examples;
+  for (int64_t i = 0; i < n; ++i) {
+    const Example example = {table[i], table[n + 1 + i], table[2 * (n + 1) + i]};
+    if (example.negative == 0 && example.positive == 0) continue;
+    if (std::isnan(example.score)) return std::numeric_limits<double>::quiet_NaN();
+    examples.push_back(example);
+  }
+  std::ranges::sort(examples, {}, &Example::score);
+  double pairs_won = 0, negatives = 0, positives = 0;
+  for (size_t i = 0; i < examples.size();) {
+    double negative = 0, positive = 0;
+    for (const double score = examples[i].score; i < examples.size() && examples[i].score == score; ++i) {
+      negative += examples[i].negative;
+      positive += examples[i].positive;
+    }
+    pairs_won += positive * (negatives + negative / 2);
+    negatives += negative;
+    positives += positive;
+  }
+  return pairs_won / (negatives * positives);
+}
+
 bool IsClassScore(const std::string& kind) {
   for (const char* what : {"precision", "recall", "f1"}) {
     for (const char* average : {"macro", "weighted", "binary"}) {
@@ -109,17 +152,29 @@ absl::StatusOr<MetricTotal> MetricTotal::Of(std::string kind, std::vector<int64_
                                             std::vector<double> sums) {
   const bool is_pair = kind == "mean" || kind == "perplexity";
   const bool is_square = kind == "confusion" || IsClassScore(kind);
-  if (!is_pair && !is_square && kind != "auc")
+  const bool is_exact = kind == "exact_auc";
+  if (!is_pair && !is_square && !is_exact && kind != "auc")
     return absl::InvalidArgumentError(
         absl::StrCat("there is no metric of the kind \"", kind, "\" in this version of Sinter"));
   const bool fits = is_pair     ? shape == std::vector<int64_t>{2}
                     : is_square ? shape.size() == 2 && shape[0] == shape[1] && shape[0] >= 1
+                    : is_exact  ? shape.size() == 2 && shape[0] == 3 && shape[1] >= 1
                                 : shape.size() == 2 && shape[0] == 2;
   int64_t size = 1;
   for (int64_t dim : shape) size *= dim;
   if (!fits || size != static_cast<int64_t>(sums.size()) || (kind.ends_with("binary") && shape[0] != 2))
     return absl::InvalidArgumentError(absl::StrCat("a metric of the kind \"", kind, "\" has no sums of ",
                                                    ShapeToString(DType::kF64, shape)));
+  if (is_exact) {
+    const int64_t columns = ColumnsOf(shape, sums);
+    if (columns >= shape[1])
+      return absl::OutOfRangeError(
+          absl::StrCat("metrics::ExactAuc has room for ", shape[1] - 1,
+                       " examples, and the runs since the last reading had ", columns,
+                       ", padding included; set its .examples higher, or read the metrics more often"));
+    sums = Trimmed(shape, sums, columns);
+    shape[1] = columns + 1;
+  }
   MetricTotal total;
   total.kind_ = std::move(kind);
   total.shape_ = std::move(shape);
@@ -135,7 +190,24 @@ MetricTotal MetricTotal::OfNumber(double value) {
   return total;
 }
 
+bool MetricTotal::Fits(const MetricTotal& other) const {
+  return kind_ == other.kind_ && (kind_ == "exact_auc" || shape_ == other.shape_);
+}
+
 void MetricTotal::Add(const MetricTotal& other) {
+  if (kind_ == "exact_auc") {
+    const int64_t mine = shape_[1] - 1, others = other.shape_[1] - 1, all = mine + others;
+    std::vector<double> sums;
+    for (int64_t row = 0; row < 3; ++row) {
+      const auto here = sums_.cbegin() + row * (mine + 1), there = other.sums_.cbegin() + row * (others + 1);
+      sums.insert(sums.end(), here, here + mine);
+      sums.insert(sums.end(), there, there + others);
+      sums.push_back(row == 0 ? static_cast<double>(all) : 0);
+    }
+    shape_[1] = all + 1;
+    sums_ = std::move(sums);
+    return;
+  }
   for (size_t i = 0; i < std::min(sums_.size(), other.sums_.size()); ++i) sums_[i] += other.sums_[i];
 }
 
@@ -143,6 +215,7 @@ double MetricTotal::Value() const {
   if (kind_ == "mean") return sums_[0] / sums_[1];
   if (kind_ == "perplexity") return std::exp(sums_[0] / sums_[1]);
   if (kind_ == "auc") return Area(shape_[1], sums_);
+  if (kind_ == "exact_auc") return ExactArea(shape_[1] - 1, sums_);
   return ClassScore(kind_, shape_[0], sums_);
 }
 
@@ -178,7 +251,7 @@ void AddTotals(const MetricTotals& from, const std::string& prefix, MetricTotals
   for (const auto& [name, total] : from) {
     auto [place, is_new] = to.try_emplace(prefix + name, total);
     if (is_new) continue;
-    if (place->second.kind() == total.kind() && place->second.shape() == total.shape())
+    if (place->second.Fits(total))
       place->second.Add(total);
     else
       place->second = total;
@@ -196,14 +269,22 @@ train::Values ValuesOf(const MetricTotals& totals) {
 absl::StatusOr<MetricTotals> TakeTotals(Session& session, std::string_view function) {
   SINTER_ASSIGN_OR_RETURN(const std::vector<Found> metrics, MetricsOf(session, function));
   MetricTotals totals;
+  absl::Status lost;
   for (const Found& metric : metrics) {
-    SINTER_ASSIGN_OR_RETURN(MetricTotal total, ReadTotal(session, metric));
-    totals.emplace(metric.name, std::move(total));
+    absl::StatusOr<MetricTotal> total = ReadTotal(session, metric);
+    if (absl::IsOutOfRange(total.status())) {
+      lost = absl::OutOfRangeError(absl::StrCat("metric \"", metric.name, "\" of function \"",
+                                                std::string(function), "\": ", total.status().message()));
+      continue;
+    }
+    SINTER_RETURN_IF_ERROR(total.status());
+    totals.emplace(metric.name, *std::move(total));
   }
   for (const Found& metric : metrics) {
     SINTER_ASSIGN_OR_RETURN(HostTensor zeros, HostTensor::Zeros(DType::kF64, metric.variable->shape));
     SINTER_RETURN_IF_ERROR(session.WriteVariable(metric.variable->name, zeros));
   }
+  SINTER_RETURN_IF_ERROR(lost);
   return totals;
 }
 

@@ -36,21 +36,24 @@ struct MetricValues {
 
 // Returns the values of the function's metrics since the last reading, and empties them. Takes one transfer
 // for each metric, after the work enqueued so far. NotFound: there is no such function, or it has no metrics.
-// InvalidArgument: a variable's name or type is not that of a metric of this version.
+// InvalidArgument: a variable's name or type is not that of a metric of this version. OutOfRange: an exact
+// metric, which this also empties, had no room for all of its examples.
 absl::StatusOr<MetricValues> ReadMetrics(Session& session, std::string_view function);
 
 // A metric's sums, which can be added to those of other runs.
 class MetricTotal {
  public:
   // `kind` is the last part of the variable's name. InvalidArgument: there is no such kind, or it has another
-  // shape.
+  // shape. OutOfRange: it had no room for all of its examples.
   static absl::StatusOr<MetricTotal> Of(std::string kind, std::vector<int64_t> shape,
                                         std::vector<double> sums);
   // The total of one number that counts once.
   static MetricTotal OfNumber(double value);
 
-  // Adds the sums of a total of the same kind and shape.
+  // Adds the sums of a total that fits.
   void Add(const MetricTotal& other);
+  // True if the other one is of the same kind, and of the same shape unless it has examples (ExactAuc).
+  bool Fits(const MetricTotal& other) const;
   bool is_number() const { return kind_ != "confusion"; }
   // The value; NaN if nothing counted. Needs is_number().
   double Value() const;

@@ -7,7 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "sinter/frontend/graph/graph_state.h"
 #include "sinter/frontend/ops/ops.h"
+#include "sinter/frontend/ops/scatter.h"
 #include "sinter/frontend/train/metric_values.h"
+#include "sinter/ir/dialect/op_requests.h"
 
 namespace sinter {
 namespace metrics {
@@ -167,6 +169,31 @@ Tensor AucTable(const Tensor& scores, const Tensor& targets, const AucOptions& o
   return PairTable(Cast(targets > 0.5, DType::kI32), 2, bin, options.bins, weights);
 }
 
+// Returns f64[3, n]: each score, its weight if it is negative, and its weight if it is positive.
+Tensor ExactAucTable(const Tensor& scores, const Tensor& targets, const ExactAucOptions& options,
+                     Where where) {
+  CompositeCall call("metrics::ExactAuc", where, OperandsOf({scores, targets}, options.weights));
+  if (!call.ok()) return {};
+  if (!IsFloat(scores.dtype()) || !IsFloat(targets.dtype())) return call.Fail("takes floats");
+  if (scores.shape() != targets.shape()) return call.Fail("takes targets of the scores' shape");
+  const std::string wrong = WrongWeights(scores.shape(), options.weights);
+  if (!wrong.empty()) return call.Fail(wrong);
+  if (scores.size() == 0) return call.Fail("takes at least one score");
+  if (options.examples < scores.size()) {
+    return call.Fail(absl::StrCat("has room for ", options.examples, " examples, and one run has ",
+                                  scores.size(),
+                                  "; set .examples to those of all runs between two readings"));
+  }
+  const Shape flat = {scores.size()};
+  Tensor weight = Builder(scores.function()).Full(DType::kF64, flat, 1);
+  if (options.weights) {
+    weight = Reshape(Spread(StopGradient(*options.weights), DType::kF64, scores.shape()), flat);
+  }
+  const Tensor is_positive = Reshape(targets > 0.5, flat);
+  return Stack({Reshape(Cast(StopGradient(scores), DType::kF64), flat), Select(is_positive, 0, weight),
+                Select(is_positive, weight, 0)});
+}
+
 Tensor BinaryTable(const Tensor& scores, const Tensor& targets, double threshold,
                    const std::optional<Tensor>& weights, Where where) {
   CompositeCall call("metrics::BinaryAccuracy", where, OperandsOf({scores, targets}, weights));
@@ -225,7 +252,25 @@ F1::F1(const Tensor& logits, const Tensor& labels, Average average, const Option
 Auc::Auc(const Tensor& scores, const Tensor& targets, const AucOptions& options, Where where)
     : Measure("auc", AucTable(scores, targets, options, where)) {}
 
+ExactAuc::ExactAuc(const Tensor& scores, const Tensor& targets, const ExactAucOptions& options, Where where)
+    : Measure("exact_auc", ExactAucTable(scores, targets, options, where), options.examples) {}
+
 }  // namespace metrics
+
+namespace {
+
+// Returns the tables of earlier runs, f64[rows, room + 1], with one more behind them. The last column begins
+// with the number of columns that were added, also of those that had no room.
+Tensor Appended(const Tensor& kept, const Tensor& table, int64_t room, Where where) {
+  const Tensor count = Slice(kept, {0, room}, {1, room + 1}, {}, where);
+  const Tensor start = Cast(Minimum(Reshape(count, {}, where), Operand(room, where)), DType::kI64, where);
+  const Tensor more = DynamicUpdateSlice(kept, table, {0, Operand(start, where)}, where);
+  if (more.ok()) ir::RequestGathers(mlir::Value::getFromOpaquePointer(more.value()));
+  const Tensor next = Operand(count, where) + Operand(static_cast<double>(table.dim(1)), where);
+  return DynamicUpdateSlice(more, next, {0, Operand(room, where)}, where);
+}
+
+}  // namespace
 
 void Metric(Builder& b, std::string_view name, const metrics::Measure& measure, Where where) {
   const std::string text(name);
@@ -255,9 +300,17 @@ void Metric(Builder& b, std::string_view name, const metrics::Measure& measure, 
   }
   // The sums are on the table's device, regardless of open scopes.
   UnplacedScope unplaced(&call.function());
-  ir::VariableOp variable = graph.FindOrMake(prefix + measure.kind(), DType::kF64, measure.table().shape(),
-                                             {.init = {}, .trainable = false}, where);
+  Shape shape = measure.table().shape();
+  if (measure.room() > 0) shape[1] = measure.room() + 1;
+  ir::VariableOp variable =
+      graph.FindOrMake(prefix + measure.kind(), DType::kF64, shape, {.init = {}, .trainable = false}, where);
   if (!variable) return;  // FindOrMake keeps the error.
+  if (measure.room() > 0) {
+    const Tensor kept(&call.function(), call.function().Read(variable).getAsOpaquePointer());
+    const Tensor next = Appended(kept, measure.table(), measure.room(), where);
+    if (next.ok()) call.function().Assign(variable, mlir::Value::getFromOpaquePointer(next.value()));
+    return;
+  }
   const ir::Expr sum = call.b().wrap(call.function().Read(variable)) + call.expr(0);
   call.function().Assign(variable, sum.value);
 }

@@ -40,13 +40,17 @@ class Measure {
  public:
   const std::string& kind() const { return kind_; }  // "mean": the last part of the variable's name.
   const Tensor& table() const { return table_; }     // Not ok() after a wrong call.
+  // Columns that the metric keeps for the tables of all runs side by side; 0 if it keeps their sum.
+  int64_t room() const { return room_; }
 
  protected:
-  Measure(std::string kind, Tensor table) : kind_(std::move(kind)), table_(std::move(table)) {}
+  Measure(std::string kind, Tensor table, int64_t room = 0)
+      : kind_(std::move(kind)), table_(std::move(table)), room_(room) {}
 
  private:
   std::string kind_;
   Tensor table_;
+  int64_t room_;
 };
 
 struct Options {
@@ -138,6 +142,20 @@ class Auc : public Measure {
  public:
   Auc(const Tensor& scores, const Tensor& targets, const AucOptions& options = {},
       Where where = Where::current());
+};
+
+// The same area without bins, as scikit-learn's roc_auc_score: it keeps every score, and sorts them when the
+// program reads the metric. All runs between two readings together have at most `examples` scores, those of
+// padding and of weight 0 included; reading more is an error that says how many there were. The metric needs
+// 24 bytes for each. A score that is NaN makes the area NaN, unless its weight is 0.
+struct ExactAucOptions {
+  int64_t examples = 65'536;
+  std::optional<Tensor> weights = {};
+};
+class ExactAuc : public Measure {
+ public:
+  ExactAuc(const Tensor& scores, const Tensor& targets, const ExactAucOptions& options = {},
+           Where where = Where::current());
 };
 
 }  // namespace metrics

@@ -217,6 +217,92 @@ TEST_P(MetricsOnDevices, AucCountsPairs) {
   EXPECT_EQ(seen.at("binary"), hits / static_cast<double>(positive.size() + negative.size()));
 }
 
+// Scores that no bins tell apart, with ties, weights and padding, over three runs.
+TEST_P(MetricsOnDevices, ExactAucComparesAllPairs) {
+  const auto score_of = [](const float* row) { return row[0] / 1024 + row[1] / 64; };
+  const train::Values seen = Measure([](Builder& b, const Tensor& x, const Tensor& t, const Tensor& w) {
+    const Tensor score = Squeeze(SliceDim(x, 1, 0, 1), 1) / 1024 + Squeeze(SliceDim(x, 1, 1, 2), 1) / 64;
+    const Tensor target = Cast(t < 2, F32);
+    Metric(b, "auc", metrics::ExactAuc(score, target, {.examples = 3 * kRows, .weights = w}));
+    Metric(b, "weighted",
+           metrics::ExactAuc(score, target, {.weights = w * (Squeeze(SliceDim(x, 1, 2, 3), 1) + 3)}));
+  });
+  struct Scored {
+    double score, weight;
+  };
+  std::vector<Scored> positive, negative;
+  data_.ForEach([&](const float* row, int32_t label) {
+    (label < 2 ? positive : negative).push_back({score_of(row), row[2] + 3.0});
+  });
+  double won = 0, weighted = 0, pairs = 0, weights = 0;
+  for (const Scored& p : positive) {
+    for (const Scored& n : negative) {
+      const double part = p.score > n.score ? 1 : p.score == n.score ? 0.5 : 0;
+      won += part;
+      weighted += part * p.weight * n.weight;
+      pairs += 1;
+      weights += p.weight * n.weight;
+    }
+  }
+  EXPECT_EQ(seen.at("auc"), won / pairs);
+  EXPECT_EQ(seen.at("weighted"), weighted / weights);
+}
+
+TEST(MetricsTest, ExactAucSaysHowManyExamplesItHadNoRoomFor) {
+  Session session = MustStart(GraphOf([](Builder& b, const Tensor& x, const Tensor& t, const Tensor& w) {
+    const Tensor score = Squeeze(SliceDim(x, 1, 0, 1), 1);
+    Metric(b, "auc", metrics::ExactAuc(score, Cast(t < 2, F32), {.examples = 2 * kRows, .weights = w}));
+    Metric(b, "mean", metrics::Mean(score, w));
+  }));
+  Data data;
+  RunAll(session, data);
+  const absl::Status lost = ReadMetrics(session, "test").status();
+  EXPECT_EQ(lost.code(), absl::StatusCode::kOutOfRange);
+  EXPECT_THAT(std::string(lost.message()),
+              ::testing::HasSubstr("metric \"auc\" of function \"test\": metrics::ExactAuc has room for 20 "
+                                   "examples, and the runs since the last reading had 30, padding included"));
+  // The reading has emptied it.
+  data.logits.pop_back();
+  data.labels.pop_back();
+  data.weights.pop_back();
+  RunAll(session, data);
+  ASSERT_OK_AND_ASSIGN(const MetricValues seen, ReadMetrics(session, "test"));
+  EXPECT_GT(seen.numbers.at("auc"), 0);
+  EXPECT_LT(seen.numbers.at("auc"), 1);
+}
+
+TEST(MetricsTest, ExactAucOfNumbersThatAreNone) {
+  const Graph graph = GraphOf([](Builder& b, const Tensor& x, const Tensor& t, const Tensor& w) {
+    Metric(b, "auc", metrics::ExactAuc(Squeeze(SliceDim(x, 1, 0, 1), 1), Cast(t < 2, F32), {.weights = w}));
+  });
+  for (const bool counts : {true, false}) {
+    Session session = MustStart(graph);
+    Data data;
+    data.logits[0][0] = NAN;
+    data.weights[0][0] = counts ? 1 : 0;
+    RunAll(session, data);
+    ASSERT_OK_AND_ASSIGN(const MetricValues seen, ReadMetrics(session, "test"));
+    EXPECT_EQ(std::isnan(seen.numbers.at("auc")), counts);
+  }
+}
+
+// The negative examples have the scores 1 and 2, the positive ones 2 and 3.
+TEST(MetricsTest, TotalsOfExactAucsAddTheirExamples) {
+  ASSERT_OK_AND_ASSIGN(MetricTotal total,
+                       MetricTotal::Of("exact_auc", {3, 5}, {1, 2, 9, 9, 2, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0}));
+  EXPECT_EQ(total.Value(), 1);
+  ASSERT_OK_AND_ASSIGN(const MetricTotal more,
+                       MetricTotal::Of("exact_auc", {3, 3}, {2, 3, 2, 1, 0, 0, 0, 1, 0}));
+  ASSERT_TRUE(total.Fits(more));
+  total.Add(more);
+  EXPECT_EQ(total.Value(), 3.5 / 4);
+  ASSERT_OK_AND_ASSIGN(const MetricTotal read, MetricTotal::Parse(total.ToText()));
+  EXPECT_EQ(read.sums(), total.sums());
+  EXPECT_EQ(read.Value(), 3.5 / 4);
+  ASSERT_OK_AND_ASSIGN(const MetricTotal none, MetricTotal::Of("exact_auc", {3, 1}, {0, 0, 0}));
+  EXPECT_TRUE(std::isnan(none.Value()));
+}
+
 TEST(MetricsTest, APlanFromAFileSaysWhatToCompute) {
   const ScratchFolder folder;
   const Data data;
@@ -344,6 +430,14 @@ std::vector<ErrorCase> Mistakes() {
       In("AucRange", [](Builder& b) { metrics::Auc(X(b), X(b), {.low = 1, .high = 1}); },
          {"needs low < high, got 1 and 1"}),
       In("AucBins", [](Builder& b) { metrics::Auc(X(b), X(b), {.bins = 1}); }, {"at least 2 bins, got 1"}),
+      In("ExactAucRoom", [](Builder& b) { metrics::ExactAuc(X(b), X(b), {.examples = 5}); },
+         {"metrics::ExactAuc(f32[2,3], f32[2,3]) has room for 5 examples, and one run has 6; set "
+          ".examples"}),
+      In("ExactAucShape", [](Builder& b) { metrics::ExactAuc(X(b), X(b, {2})); },
+         {"takes targets of the scores' shape"}),
+      In("ExactAucType", [](Builder& b) { metrics::ExactAuc(X(b, {2}, I32), X(b, {2})); }, {"takes floats"}),
+      In("ExactAucWeights", [](Builder& b) { metrics::ExactAuc(X(b), X(b), {.weights = X(b, {3})}); },
+         {"takes weights of the shape of the values"}),
       In("AucShape", [](Builder& b) { metrics::Auc(X(b), X(b, {2})); },
          {"takes targets of the scores' shape"}),
       In("BinaryType", [=](Builder& b) { metrics::BinaryAccuracy(X(b, {2}), labels(b)); }, {"takes floats"}),
