@@ -13,6 +13,17 @@
 namespace sinter::internal_session {
 namespace {
 
+// Tag of the exchange of sizes (World::Operation).
+constexpr uint32_t kSizesTag = 7;
+
+// Returns the rows of an input that this process reads; nullopt if it is alone, or reads no whole rows.
+std::optional<int64_t> OwnRows(LoadedFunction& function, size_t input) {
+  if (function.memory().local.is_alone) return std::nullopt;
+  const std::optional<FunctionInputs::RowRange> rows = function.inputs().Rows(input);
+  if (!rows) return std::nullopt;
+  return rows->end - rows->begin;
+}
+
 // The first elements of each dimension of a tensor.
 TensorBox CornerOf(std::span<const int64_t> whole, std::span<const int64_t> part) {
   std::vector<BoxExtent> extents;
@@ -61,9 +72,12 @@ absl::StatusOr<std::unique_ptr<BucketRunner>> BucketRunner::Create(
     std::string name, std::span<LoadedFunction* const> functions) {
   std::vector<BucketGroup::Bucket> buckets;
   std::vector<LoadedFunction*> loaded;
-  for (LoadedFunction* const function : functions) {
+  size_t first = functions.size();
+  for (size_t i = 0; i < functions.size(); ++i) {
+    LoadedFunction* const function = functions[i];
     std::optional<BucketName> parsed = ParseBucketName(function->info().name);
     if (!parsed || parsed->group != name) continue;
+    first = std::min(first, i);
     buckets.push_back({.sizes = std::move(parsed->sizes), .function = function->info()});
     loaded.push_back(function);
   }
@@ -72,13 +86,55 @@ absl::StatusOr<std::unique_ptr<BucketRunner>> BucketRunner::Create(
     return absl::InvalidArgumentError(absl::StrCat("buckets of \"", name, "\": ", group.status().message()));
   }
   std::unique_ptr<BucketRunner> runner(new BucketRunner(*std::move(group)));
+  runner->first_function_ = static_cast<uint32_t>(first);
   for (LoadedFunction* const function : loaded) {
     runner->loaded_.push_back({function, std::make_unique<BucketOutputs>(function, &runner->group_), {}});
   }
   for (size_t axis = 0; axis < runner->group_.num_axes(); ++axis) {
     runner->length_names_.push_back(BucketLengthName(axis));
   }
+  SINTER_RETURN_IF_ERROR(runner->CheckRows());
   return runner;
+}
+
+// Among several processes each may give its own rows of an input, and the sizes of these do not tell the size
+// of an axis.
+absl::Status BucketRunner::CheckRows() const {
+  for (const Loaded& loaded : loaded_) {
+    const std::vector<TensorInfo>& inputs = loaded.function->info().inputs;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const BucketGroup::Axes* const axes = group_.InputAxes(inputs[i].name);
+      if (axes == nullptr || axes->empty() || axes->front() == BucketGroup::kFixed) continue;
+      const std::optional<int64_t> rows = OwnRows(*loaded.function, i);
+      if (!rows || *rows == inputs[i].shape[0]) continue;
+      return absl::UnimplementedError(absl::StrCat(
+          "the buckets of \"", group_.name(), "\" have different rows of input \"", inputs[i].name,
+          "\", of which each process reads its own: run one by its own name, such as \"",
+          loaded.function->info().name, "\", or give the buckets one number of rows"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BucketRunner::AgreeOnSizes() {
+  SessionBuffers& memory = loaded_.front().function->memory();
+  if (memory.local.is_alone || memory.world == nullptr || !memory.world->connects()) return absl::OkStatus();
+  SINTER_RETURN_IF_ERROR(memory.given_up);
+  const std::string name = absl::StrCat("the sizes of a run of \"", group_.name(), "\"");
+  std::vector<int64_t> all(sizes_.size() * static_cast<size_t>(memory.world->size()));
+  SINTER_RETURN_IF_ERROR(memory.world->AllGather(std::as_bytes(std::span(sizes_)),
+                                                 std::as_writable_bytes(std::span(all)),
+                                                 {.name = name,
+                                                  .tag = kSizesTag,
+                                                  .session = memory.session,
+                                                  .run = memory.exchanging_runs,
+                                                  .function = first_function_,
+                                                  .patience = memory.patience.FromUserCode()}));
+  for (size_t i = 0; i < all.size(); ++i) {
+    int64_t& size = sizes_[i % sizes_.size()];
+    size = std::max(size, all[i]);
+  }
+  return absl::OkStatus();
 }
 
 void BucketRunner::ReadSizesOf(const Argument& argument, const TensorInfo& input,
@@ -96,9 +152,11 @@ void BucketRunner::ReadSizesOf(const Argument& argument, const TensorInfo& input
     return;
   }
   const BucketGroup::Axes& axes = *group_.InputAxes(input.name);
+  LoadedFunction& first = *loaded_.front().function;
   for (size_t dim = 0; dim < axes.size(); ++dim) {
     const int64_t size = tensor.shape()[dim];
     if (axes[dim] == BucketGroup::kFixed) {
+      if (dim == 0 && size == OwnRows(first, static_cast<size_t>(first.FindInput(input.name)))) continue;
       if (size != input.shape[dim]) problem("dimension ", dim, " must be ", input.shape[dim]);
       continue;
     }
@@ -133,19 +191,24 @@ absl::Status BucketRunner::ReadSizes(std::span<const Argument> arguments) {
 
 absl::StatusOr<const HostTensor*> BucketRunner::Pad(size_t bucket, const TensorInfo& input,
                                                     const HostTensor& tensor) {
-  if (tensor.shape() == input.shape) return &tensor;
+  std::vector<int64_t> shape = input.shape;
+  // A process may give its own rows alone.
+  const BucketGroup::Axes& axes = *group_.InputAxes(input.name);
+  if (!axes.empty() && axes[0] == BucketGroup::kFixed) shape[0] = tensor.shape()[0];
+  if (tensor.shape() == shape) return &tensor;
   HostTensor& padded = loaded_[bucket].padded[input.name];
-  if (padded.shape() != input.shape || padded.dtype() != input.dtype) {
-    SINTER_ASSIGN_OR_RETURN(padded, HostTensor::Empty(input.dtype, input.shape));
+  if (padded.shape() != shape || padded.dtype() != input.dtype) {
+    SINTER_ASSIGN_OR_RETURN(padded, HostTensor::Empty(input.dtype, shape));
   }
   std::memset(padded.mutable_data(), 0, static_cast<size_t>(padded.num_bytes()));
-  PutPart(CornerOf(input.shape, tensor.shape()), 0, tensor.num_elements(), tensor.data(), SizeOf(input.dtype),
+  PutPart(CornerOf(shape, tensor.shape()), 0, tensor.num_elements(), tensor.data(), SizeOf(input.dtype),
           padded.mutable_data());
   return &padded;
 }
 
 absl::StatusOr<BucketRunner::Fitted> BucketRunner::Fit(std::span<const Argument> arguments) {
   SINTER_RETURN_IF_ERROR(ReadSizes(arguments));
+  SINTER_RETURN_IF_ERROR(AgreeOnSizes());
   const absl::StatusOr<size_t> bucket = group_.Choose(sizes_);
   if (!bucket.ok()) {
     return absl::InvalidArgumentError(

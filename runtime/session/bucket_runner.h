@@ -6,6 +6,9 @@
 //
 // Arguments that are smaller than their inputs are copied into tensors of the inputs' size, behind which
 // zeros follow. Outputs are cut back to the sizes that the run was given.
+//
+// Several processes agree on the sizes of each run: the largest that any of them was given. So all run one
+// bucket, and a process with smaller arguments fills them up, as one process would that had all rows.
 #ifndef SINTER_RUNTIME_SESSION_BUCKET_RUNNER_H_
 #define SINTER_RUNTIME_SESSION_BUCKET_RUNNER_H_
 
@@ -53,7 +56,7 @@ class BucketOutputs {
 class BucketRunner {
  public:
   // Finds the buckets among the functions. InvalidArgument names the group: its functions are no buckets of
-  // each other.
+  // each other. Unimplemented: each of several processes reads other rows of an axis of the buckets.
   static absl::StatusOr<std::unique_ptr<BucketRunner>> Create(std::string name,
                                                               std::span<LoadedFunction* const> functions);
 
@@ -66,11 +69,14 @@ class BucketRunner {
     BucketOutputs* outputs;
   };
   // InvalidArgument: an argument differs from its input in more than the size of an axis; two arguments have
-  // different sizes of an axis; no bucket has room. An argument without an input is passed on.
+  // different sizes of an axis; no bucket has room. An argument without an input is passed on. Among several
+  // processes a call of all of them: Unavailable as World::Exchange.
   absl::StatusOr<Fitted> Fit(std::span<const Argument> arguments);
 
  private:
   explicit BucketRunner(BucketGroup group) : group_(std::move(group)) {}
+  absl::Status CheckRows() const;
+  absl::Status AgreeOnSizes();
   absl::Status ReadSizes(std::span<const Argument> arguments);
   void ReadSizesOf(const Argument& argument, const TensorInfo& input, std::vector<std::string>& problems);
   absl::StatusOr<const HostTensor*> Pad(size_t bucket, const TensorInfo& input, const HostTensor& tensor);
@@ -82,6 +88,7 @@ class BucketRunner {
   };
 
   BucketGroup group_;
+  uint32_t first_function_ = 0;            // Number of the first bucket among the plan's functions.
   std::vector<Loaded> loaded_;             // One for each bucket of the group.
   std::vector<std::string> length_names_;  // One for each axis.
   std::vector<int64_t> sizes_;             // Sizes of the run; 0 where no argument has told it.

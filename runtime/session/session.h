@@ -243,8 +243,10 @@ class Session {
   // if the function would write shared variables.
   // For the name of Graph::Buckets, runs the smallest bucket that the arguments fit in: pads them by zeros,
   // and cuts the outputs back to the sizes that were given. Such a run may allocate a few small lists.
-  // InvalidArgument if no bucket has room. Unimplemented among several processes: run a bucket by its own
-  // name, such as "classify@8x128", with arguments of its sizes.
+  // InvalidArgument if no bucket has room. Several processes run the smallest bucket that holds the arguments
+  // of all of them, and such a run exchanges their sizes first: the sizes of the run are the largest of any
+  // process. Unimplemented if the buckets differ in rows of which each process reads its own: run a bucket by
+  // its own name, such as "classify@8x128".
   absl::StatusOr<Outputs> Run(std::string_view function, std::span<const Argument> arguments,
                               Profile* profile = nullptr);
   absl::StatusOr<Outputs> Run(std::string_view function, std::initializer_list<Argument> arguments,

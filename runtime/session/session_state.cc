@@ -186,11 +186,6 @@ absl::StatusOr<SessionState::Entry*> SessionState::Find(std::string_view name) {
 absl::StatusOr<BucketRunner*> SessionState::FindBuckets(std::string_view name) {
   const auto found = buckets_.find(name);
   if (found == buckets_.end()) return nullptr;
-  if (!buffers_.local.is_alone) {
-    return absl::UnimplementedError(
-        absl::StrCat("\"", found->first, "\" has buckets, among which only a single process can choose: run ",
-                     "one by its own name, with arguments of its sizes"));
-  }
   if (found->second == nullptr) {
     std::vector<LoadedFunction*> functions;
     for (const Entry& entry : functions_) functions.push_back(entry.function.get());

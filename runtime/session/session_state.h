@@ -60,7 +60,7 @@ class SessionState {
   // NotFound lists the existing functions.
   absl::StatusOr<Entry*> Find(std::string_view function);
   // Returns null if no buckets have this name. InvalidArgument if their functions are no buckets of each
-  // other. Unimplemented among several processes.
+  // other. Unimplemented if each of several processes has other rows of an axis.
   absl::StatusOr<BucketRunner*> FindBuckets(std::string_view name);
   // Errors as Session::Run.
   absl::Status Run(Entry& entry, std::span<const Argument> arguments, Profile* profile);
