@@ -5,6 +5,7 @@
 #include <functional>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -66,6 +67,7 @@ class Padding {
 
   absl::StatusOr<std::vector<HostTensor>> Join(const Rows& rows) const {
     SINTER_RETURN_IF_ERROR(Check(rows));
+    SINTER_ASSIGN_OR_RETURN(const std::optional<int64_t> common, CommonLength(rows));
     std::vector<HostTensor> batch, lengths;
     for (size_t field = 0; field < rows.names.size(); ++field) {
       if (!IsPadded(rows.names[field])) {
@@ -73,8 +75,10 @@ class Padding {
         batch.push_back(std::move(stacked));
         continue;
       }
-      SINTER_ASSIGN_OR_RETURN(HostTensor padded, PadField(rows, field));
+      SINTER_ASSIGN_OR_RETURN(HostTensor padded, PadField(rows, field, common));
       batch.push_back(std::move(padded));
+      if (options_.lengths == LengthsOf::kNone) continue;
+      if (options_.lengths == LengthsOf::kExample && !lengths.empty()) continue;
       SINTER_ASSIGN_OR_RETURN(HostTensor counts, Lengths(rows, field));
       lengths.push_back(std::move(counts));
     }
@@ -83,6 +87,11 @@ class Padding {
   }
 
   std::vector<std::string> Names(std::vector<std::string> names) const {
+    if (options_.lengths == LengthsOf::kNone) return names;
+    if (options_.lengths == LengthsOf::kExample) {
+      names.emplace_back("lengths");
+      return names;
+    }
     const std::vector<std::string> fields = names;
     for (const std::string& name : fields) {
       if (IsPadded(name)) names.push_back(name + "_lengths");
@@ -112,11 +121,55 @@ class Padding {
                                                    "; they must be above 0 and rise, such as 64, 128"));
   }
 
+  // Returns the first padded field of which the example's length differs from that of the first; nullopt if
+  // there is none.
+  std::optional<size_t> OtherLength(const Rows& rows, size_t row, size_t first) const {
+    const std::vector<HostTensor>& fields = rows.examples[row].fields;
+    for (size_t field = first + 1; field < rows.names.size(); ++field) {
+      if (!IsPadded(rows.names[field]) || fields[field].rank() == 0) continue;
+      if (fields[field].shape()[0] != fields[first].shape()[0]) return field;
+    }
+    return std::nullopt;
+  }
+
+  // Fails if the lengths of an example differ and should not.
+  absl::Status CheckLengths(const Rows& rows) const {
+    if (options_.lengths != LengthsOf::kExample) return absl::OkStatus();
+    size_t first = 0;
+    while (!IsPadded(rows.names[first])) ++first;
+    for (size_t row = 0; row < rows.examples.size(); ++row) {
+      const std::vector<HostTensor>& fields = rows.examples[row].fields;
+      if (fields[first].rank() == 0) continue;
+      const std::optional<size_t> other = OtherLength(rows, row, first);
+      if (!other) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("field '", rows.names[first], "' has length ", fields[first].shape()[0], " in row ",
+                       row, " and field '", rows.names[*other], "' has ", fields[*other].shape()[0],
+                       "; LengthsOf::kExample needs one length: use kEachField"));
+    }
+    return absl::OkStatus();
+  }
+
+  // Returns the padded length of all padded fields; nullopt if each has its own.
+  absl::StatusOr<std::optional<int64_t>> CommonLength(const Rows& rows) const {
+    SINTER_RETURN_IF_ERROR(CheckLengths(rows));
+    if (options_.own_lengths.value_or(!has_buckets_)) return std::nullopt;
+    int64_t common = 0;
+    for (size_t field = 0; field < rows.names.size(); ++field) {
+      // PadField reports a scalar.
+      if (!IsPadded(rows.names[field]) || rows.examples[0].fields[field].rank() == 0) continue;
+      SINTER_ASSIGN_OR_RETURN(const int64_t length, PaddedLength(rows, field));
+      common = std::max(common, length);
+    }
+    return common;
+  }
+
   absl::StatusOr<int64_t> PaddedLength(const Rows& rows, size_t field) const {
     int64_t longest = 0;
     size_t row = 0;
     for (size_t i = 0; i < rows.examples.size(); ++i) {
-      const int64_t length = rows.examples[i].fields[field].shape()[0];
+      const HostTensor& part = rows.examples[i].fields[field];
+      const int64_t length = part.rank() == 0 ? 0 : part.shape()[0];
       if (length > longest) row = i;
       longest = std::max(longest, length);
     }
@@ -128,7 +181,7 @@ class Padding {
         buckets_.back(), "; add a larger one, or cut the example in a Map"));
   }
 
-  absl::StatusOr<HostTensor> PadField(const Rows& rows, size_t field) const {
+  absl::StatusOr<HostTensor> PadField(const Rows& rows, size_t field, std::optional<int64_t> common) const {
     const HostTensor& first = rows.examples[0].fields[field];
     if (first.rank() == 0) {
       return absl::InvalidArgumentError(absl::StrCat("field '", rows.names[field], "' is a scalar, ",
@@ -140,9 +193,11 @@ class Padding {
         return Differs(rows, field, row, "Pad needs one type, and equal sizes but for dimension 0");
       }
     }
-    SINTER_ASSIGN_OR_RETURN(const int64_t length, PaddedLength(rows, field));
+    if (!common) {
+      SINTER_ASSIGN_OR_RETURN(common, PaddedLength(rows, field));
+    }
     std::vector<int64_t> shape = first.shape();
-    shape[0] = length;
+    shape[0] = *common;
     shape.insert(shape.begin(), rows.rows);
     SINTER_ASSIGN_OR_RETURN(HostTensor batch, rows.Empty(first.dtype(), std::move(shape)));
     SINTER_RETURN_IF_ERROR(Fill(options_.value, batch));

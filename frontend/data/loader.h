@@ -12,8 +12,8 @@
 //
 // Ranks. `batch` counts the rows of all ranks. Rank r of n gets the r-th of n equal parts of each batch, so
 // the ranks together train on the batches of one rank, and each example is read by one of them. A position
-// may be loaded with another number of ranks. Pad chooses a length for each rank by itself: where ranks need
-// equal shapes, use Bucket with one length.
+// may be loaded with another number of ranks. Pad and Bucket choose a length for each rank by itself: of
+// Graph::Buckets the session runs the largest, and for a function of one shape use Bucket with one length.
 //
 // Random numbers of a Map come from (seed, epoch, example), and if an order draws an example more than once
 // in an epoch, from the number of the draw.

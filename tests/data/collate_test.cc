@@ -80,6 +80,60 @@ TEST(CollateTest, BucketTakesTheSmallestLength) {
                "lengths of Bucket are 4, 4");
 }
 
+// The second field of an example is as long as the first, and one longer if `is_longer`.
+std::vector<Example> Pairs(bool is_longer) {
+  std::vector<Example> examples;
+  for (const int64_t length : {1, 3, 2}) {
+    Example example;
+    example.fields.push_back(Tensor<int32_t>({length}, std::vector<int32_t>(length, 7)));
+    const int64_t other = length + (is_longer ? 2 : 0);
+    example.fields.push_back(Tensor<float>({other}, std::vector<float>(other, 0.5f)));
+    examples.push_back(std::move(example));
+  }
+  return examples;
+}
+
+absl::StatusOr<std::vector<HostTensor>> JoinPairs(const Collate& collate, bool is_longer) {
+  const std::vector<Example> examples = Pairs(is_longer);
+  return collate.join({.examples = examples, .names = {"ids", "tags"}, .rows = 4});
+}
+
+TEST(CollateTest, OneBucketHoldsAllFields) {
+  const std::vector<std::string> both = {"ids", "tags"};
+  ASSERT_OK_AND_ASSIGN(const std::vector<HostTensor> batch, JoinPairs(Bucket(both, {4, 8}), true));
+  EXPECT_EQ(batch[0].ToString(), "i32[4,8]");
+  EXPECT_EQ(batch[1].ToString(), "f32[4,8]");
+  EXPECT_THAT(Values<int32_t>(batch[2]), ElementsAre(1, 3, 2, 0));
+  EXPECT_THAT(Values<int32_t>(batch[3]), ElementsAre(3, 5, 4, 0));
+  ASSERT_OK_AND_ASSIGN(const std::vector<HostTensor> own,
+                       JoinPairs(Bucket(both, {4, 8}, {.own_lengths = true}), true));
+  EXPECT_EQ(own[0].ToString(), "i32[4,4]");
+  EXPECT_EQ(own[1].ToString(), "f32[4,8]");
+  ASSERT_OK_AND_ASSIGN(const std::vector<HostTensor> padded, JoinPairs(Pad(both), true));
+  EXPECT_EQ(padded[0].ToString(), "i32[4,3]");
+  EXPECT_EQ(padded[1].ToString(), "f32[4,5]");
+  ASSERT_OK_AND_ASSIGN(const std::vector<HostTensor> wide,
+                       JoinPairs(Pad(both, {.multiple = 2, .own_lengths = false}), true));
+  EXPECT_EQ(wide[0].ToString(), "i32[4,6]");
+}
+
+TEST(CollateTest, LengthsAreOfFieldsOrExamples) {
+  const std::vector<std::string> both = {"ids", "tags"};
+  const Collate examples = Bucket(both, {4, 8}, {.lengths = LengthsOf::kExample});
+  EXPECT_THAT(examples.names({"ids", "tags"}), ElementsAre("ids", "tags", "lengths"));
+  ASSERT_OK_AND_ASSIGN(const std::vector<HostTensor> batch, JoinPairs(examples, false));
+  ASSERT_EQ(batch.size(), 3u);
+  EXPECT_THAT(Values<int32_t>(batch[2]), ElementsAre(1, 3, 2, 0));
+  EXPECT_ERROR(
+      JoinPairs(examples, true), StatusCode::kInvalidArgument,
+      "field 'ids' has length 1 in row 0 and field 'tags' has 3; LengthsOf::kExample needs one length: "
+      "use kEachField");
+  const Collate none = Pad(both, {.lengths = LengthsOf::kNone});
+  EXPECT_THAT(none.names({"ids", "tags"}), ElementsAre("ids", "tags"));
+  ASSERT_OK_AND_ASSIGN(const std::vector<HostTensor> fields, JoinPairs(none, true));
+  EXPECT_EQ(fields.size(), 2u);
+}
+
 TEST(CollateTest, PadErrors) {
   EXPECT_ERROR(Join(Pad({}), Some(), 3), StatusCode::kInvalidArgument,
                "Pad is given no field to pad; use Stack");
