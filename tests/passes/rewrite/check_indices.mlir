@@ -88,3 +88,15 @@ func.func @loop(%table: tensor<5x4xf32> {sinter.input = "table"}, %ids: tensor<3
   }
   return %s : tensor<3x2x4xf32>
 }
+
+// -----
+
+// The front end names ops whose indices may stand for no row.
+// CHECK-NOT: sinter.variable
+// CHECK-LABEL: func.func @unchecked
+// CHECK-NOT: sinter.concat
+func.func @unchecked(%x: tensor<5x4xf32> {sinter.input = "x"}, %i: tensor<2xi32> {sinter.input = "i"})
+    -> (tensor<2x4xf32> {sinter.output = "y"}) {
+  %y = sinter.gather %x[%i] dim 0 {sinter.unchecked} : tensor<5x4xf32>, tensor<2xi32> -> tensor<2x4xf32>
+  return %y : tensor<2x4xf32>
+}
