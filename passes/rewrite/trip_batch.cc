@@ -115,8 +115,10 @@ TripBatch::Outer TripBatch::buildOp(Operation* op, llvm::ArrayRef<Outer> operand
             return b_.concat(xs, static_cast<int64_t>(concat.getDim()) + 1).value;
           })
           .Default([&](Operation* pointwise) {
-            Operation* clone = b_.builder().clone(*pointwise);
-            for (auto [i, x] : llvm::enumerate(xs)) clone->setOperand(i, x.value);
+            // The builder sees the stacks: it places an op by its operands.
+            mlir::IRMapping mapping;
+            for (auto [inner, x] : llvm::zip_equal(pointwise->getOperands(), xs)) mapping.map(inner, x.value);
+            Operation* clone = b_.builder().clone(*pointwise, mapping);
             clone->getResult(0).setType(type.clone(shape));
             return clone->getResult(0);
           });

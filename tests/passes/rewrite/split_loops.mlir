@@ -63,3 +63,21 @@ func.func @stays(%x: tensor<4x3x3xf32>, %h: tensor<3x3xf32>) -> (tensor<3x3xf32>
   }
   return %last#0, %last#1 : tensor<3x3xf32>, tensor<3x3xf32>
 }
+
+// An element-wise op that leaves the loop is on the loop's device.
+// CHECK-LABEL: func.func @placed
+// CHECK: sinter.sigmoid %arg0 {sinter.device = #sinter.device<gpu, 0>} : tensor<4x2x3xf32>
+// CHECK: sinter.matmul {{.*}}sinter.device = #sinter.device<gpu, 0>
+// CHECK: sinter.scan 4
+func.func @placed(%x: tensor<4x2x3xf32> {sinter.device = #sinter.device<gpu, 0>}, %w: tensor<3x3xf32> {sinter.device = #sinter.device<gpu, 0>},
+                  %h: tensor<2x3xf32> {sinter.device = #sinter.device<gpu, 0>}) -> (tensor<2x3xf32> {sinter.device = #sinter.device<gpu, 0>}) {
+  %last = sinter.scan 4 carry(%h : tensor<2x3xf32>) over(%x : tensor<4x2x3xf32>) with(%w : tensor<3x3xf32>) {sinter.device = #sinter.device<gpu, 0>} -> (tensor<2x3xf32>) {
+  ^bb0(%i: tensor<i64>, %s: tensor<2x3xf32>, %slice: tensor<2x3xf32>, %weight: tensor<3x3xf32>):
+    %open = sinter.sigmoid %slice : tensor<2x3xf32>
+    %p = sinter.matmul %open, %weight : (tensor<2x3xf32>, tensor<3x3xf32>) -> tensor<2x3xf32>
+    %sum = sinter.add %s, %p : tensor<2x3xf32>
+    %next = sinter.tanh %sum : tensor<2x3xf32>
+    sinter.yield %next : tensor<2x3xf32>
+  }
+  return %last : tensor<2x3xf32>
+}
