@@ -20,7 +20,8 @@ import torch.nn.functional as F
 
 # Relative limits. In bf16 a chain may round between its ops.
 LIMITS = {torch.bfloat16: 8e-3, torch.float32: 3e-6}
-TYPES = {"F32": torch.float32, "BF16": torch.bfloat16, "I32": torch.int32, "I64": torch.int64}
+TYPES = {"F32": torch.float32, "BF16": torch.bfloat16, "I8": torch.int8, "I32": torch.int32, "I64": torch.int64,
+         "BOOL": torch.bool}
 
 
 def chain(v):
