@@ -132,7 +132,7 @@ def main():
     parser.add_argument("--device", default="cpu:0", help="Sinter's")
     parser.add_argument("--scale", type=int, default=1024, help="as that of the binary")
     parser.add_argument("workloads", nargs="*", metavar="WORKLOAD")
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     for workload in arguments.workloads:
         if workload not in JUDGES:
             parser.error(f"unknown workload {workload}; known: {', '.join(JUDGES)}")
