@@ -126,17 +126,43 @@ const FunctionCase kPools[] = {
     {"AdaptiveMaxPool2d",
      {Floats({2, 3, 7, 10})},
      [](const Call& x) { return AdaptiveMaxPool2d(x[0], {3, 4}); }},
+    {"AdaptiveAvgPool1d", {Floats({2, 3, 10})}, [](const Call& x) { return AdaptiveAvgPool1d(x[0], 4); }},
+    {"AdaptiveMaxPool1d", {Floats({2, 3, 10})}, [](const Call& x) { return AdaptiveMaxPool1d(x[0], 4); }},
+    {"AdaptiveAvgPool3d",
+     {Floats({2, 2, 5, 7, 4})},
+     [](const Call& x) { return AdaptiveAvgPool3d(x[0], {2, 3, 4}); }},
+    {"AdaptiveMaxPool3d",
+     {Floats({2, 2, 5, 7, 4})},
+     [](const Call& x) { return AdaptiveMaxPool3d(x[0], {2, 3, 4}); }},
+    {"MaxUnpool1d",
+     {Floats({2, 3, 10})},
+     [](const Call& x) {
+       const MaxPoolPlaces pooled = MaxPool1dWithPlaces(x[0], 2);
+       return MaxUnpool1d(pooled.values, pooled.places, 10);
+     }},
+    {"MaxUnpool3d",
+     {Floats({2, 2, 4, 6, 4})},
+     [](const Call& x) {
+       const MaxPoolPlaces pooled = MaxPool3dWithPlaces(x[0], {2, 2, 2});
+       return MaxUnpool3d(pooled.values, pooled.places, {4, 6, 4});
+     }},
+    {"Resize1d", {Floats({2, 3, 7})}, [](const Call& x) { return Resize1d(x[0], 10); }},
+    {"Resize3d", {Floats({2, 2, 3, 4, 5})}, [](const Call& x) { return Resize3d(x[0], {5, 4, 8}); }},
+    {"GridSample.volumes",
+     {Floats({2, 2, 3, 4, 5}), Floats({2, 2, 3, 2, 3}, -1.2, 1.2)},
+     [](const Call& x) { return GridSample(x[0], x[1]); }},
+    {"AffineGrid3d", {Floats({2, 3, 4})}, [](const Call& x) { return AffineGrid3d(x[0], {3, 4, 5}); }},
     {"MaxPool2dWithPlaces",
      {Floats({2, 3, 8, 10})},
      [](const Call& x) {
-       const MaxPool2dPlaces pooled =
+       const MaxPoolPlaces pooled =
            MaxPool2dWithPlaces(x[0], {3, 3}, {.strides = {2, 2}, .padding = {1, 1, 1, 1}});
        return Results{pooled.values, pooled.places};
      }},
     {"MaxUnpool2d",
      {Floats({2, 3, 8, 10})},
      [](const Call& x) {
-       const MaxPool2dPlaces pooled = MaxPool2dWithPlaces(x[0], {2, 2});
+       const MaxPoolPlaces pooled = MaxPool2dWithPlaces(x[0], {2, 2});
        return MaxUnpool2d(pooled.values, pooled.places, {8, 10});
      }},
 };

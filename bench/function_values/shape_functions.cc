@@ -1,4 +1,6 @@
 // Functions of shapes and indices, scatters, reductions and sorts.
+#include <cmath>
+
 #include "sinter/bench/function_values/cases.h"
 
 namespace sinter::bench {
@@ -23,6 +25,15 @@ const FunctionCase kShapes[] = {
     {"Split", {Floats({2, 7})}, [](const Call& x) { return Results(Split(x[0], {1, 4, 2}, 1)); }},
     {"Unbind", {Floats({2, 3, 2})}, [](const Call& x) { return Results(Unbind(x[0], 1)); }},
     {"Pad", {Floats({3, 4})}, [](const Call& x) { return Pad(x[0], {1, 0}, {2, 3}, 1.5); }},
+    {"Pad.reflect",
+     {Floats({2, 3, 5, 6})},
+     [](const Call& x) { return Pad(x[0], {0, 0, 4, 1}, {0, 0, 2, 3}, PadMode::kReflect); }},
+    {"Pad.replicate",
+     {Floats({2, 3, 5, 6})},
+     [](const Call& x) { return Pad(x[0], {0, 0, 4, 1}, {0, 0, 2, 7}, PadMode::kReplicate); }},
+    {"Pad.circular",
+     {Floats({2, 3, 5, 6})},
+     [](const Call& x) { return Pad(x[0], {0, 0, 4, 1}, {0, 0, 2, 3}, PadMode::kCircular); }},
     {"Reverse", {Floats({3, 4, 2})}, [](const Call& x) { return Reverse(x[0], {0, 2}); }},
     {"Roll", {Floats({3, 7})}, [](const Call& x) { return Roll(x[0], -3, 1); }},
     {"Tile", {Floats({3, 2})}, [](const Call& x) { return Tile(x[0], {2, 1, 3}); }},
@@ -105,6 +116,19 @@ const FunctionCase kReductions[] = {
     {"All", {Truths({3, 2})}, [](const Call& x) { return All(x[0], {1}); }},
     {"LogSumExp", {Floats({3, 4, 5}, -9, 9)}, [](const Call& x) { return LogSumExp(x[0], {0, 1}); }},
     {"Norm", {Floats({3, 4, 5})}, [](const Call& x) { return Norm(x[0], {2}); }},
+    {"Norm.1", {Floats({3, 4, 5})}, [](const Call& x) { return Norm(x[0], {0, 2}, {.p = 1}); }},
+    {"Norm.3", {Floats({3, 4, 5})}, [](const Call& x) { return Norm(x[0], {1}, {.p = 3}); }},
+    {"Norm.largest", {Floats({3, 4, 5})}, [](const Call& x) { return Norm(x[0], {2}, {.p = INFINITY}); }},
+    {"Norm.smallest", {Floats({3, 4, 5})}, [](const Call& x) { return Norm(x[0], {2}, {.p = -INFINITY}); }},
+    {"Quantile", {Floats({3, 4, 5})}, [](const Call& x) { return Quantile(x[0], 0.3, {1}); }},
+    {"Quantile.midpoint",
+     {Floats({3, 4, 5})},
+     [](const Call& x) { return Quantile(x[0], 0.3, {2}, {.rule = QuantileRule::kMidpoint}); }},
+    {"Median.lower",
+     {Floats({3, 6})},
+     [](const Call& x) { return Median(x[0], {1}, {.rule = QuantileRule::kLower}); }},
+    {"LogCumSumExp", {Floats({3, 9}, -9, 9)}, [](const Call& x) { return LogCumSumExp(x[0], 1); }},
+    {"NanSum", {Floats({3, 4})}, [](const Call& x) { return NanSum(Sqrt(x[0]), {1}); }},
     {"Var", {Floats({3, 4, 5})}, [](const Call& x) { return Var(x[0], {0, 2}); }},
     {"Var.unbiased",
      {Floats({3, 9})},

@@ -73,6 +73,8 @@ absl::StatusOr<std::vector<KernelLaunch>> KernelModule::AddCall(plan_ir::CallOp 
 
 std::vector<KernelLaunch> KernelModule::AddLaunches(plan_ir::CallOp call, FusedLaunches& cut) {
   std::vector<KernelLaunch> launches;
+  forms_ = JobForms();
+  job_calls_.clear();
   const CallSlots slots(call);
   for (std::vector<Job>& jobs : cut.launches) launches.push_back(AddLaunch(slots, jobs));
   return launches;

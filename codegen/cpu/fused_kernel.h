@@ -74,8 +74,9 @@ class KernelModule {
   mlir::OwningOpRef<mlir::ModuleOp> module_;
   llvm::StringMap<std::string> bodies_, parts_, kernels_;
   std::map<std::vector<int64_t>, mlir::LLVM::GlobalOp> tables_;
+  // Forms of the jobs of one call, and what they became.
   JobForms forms_;
-  std::map<std::vector<uint64_t>, std::unique_ptr<JobCall>> job_calls_;  // By form; without slots.
+  std::map<std::vector<uint64_t>, std::unique_ptr<JobCall>> job_calls_;  // Without slots.
 };
 
 // How CPUs cut jobs.

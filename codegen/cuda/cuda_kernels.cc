@@ -97,6 +97,8 @@ absl::StatusOr<std::vector<CudaLaunch>> CudaKernels::AddLaunches(plan_ir::CallOp
     scratch_ = mlir::ModuleOp::create(mlir::UnknownLoc::get(context_));
   }
   std::vector<CudaLaunch> launches;
+  forms_ = JobForms();
+  job_calls_.clear();
   const CallSlots slots(call);
   for (std::vector<Job>& jobs : cut.launches) {
     SINTER_ASSIGN_OR_RETURN(CudaLaunch launch, AddLaunch(slots, jobs));

@@ -61,8 +61,9 @@ class CudaKernels {
       scratch_;  // Holds functions until they are printed. Null before the first.
   std::vector<CudaSource> sources_;
   llvm::StringMap<uint32_t> known_;
+  // Forms of the jobs of one call, and what they became.
   JobForms forms_;
-  std::map<std::vector<uint64_t>, std::unique_ptr<JobCall>> job_calls_;  // By form; without slots.
+  std::map<std::vector<uint64_t>, std::unique_ptr<JobCall>> job_calls_;  // Without slots.
 };
 
 }  // namespace sinter::codegen

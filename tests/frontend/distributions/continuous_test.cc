@@ -10,6 +10,7 @@
 #include "sinter/frontend/ops/special.h"
 #include "sinter/tests/frontend/distributions/golden.h"
 #include "sinter/tests/frontend/error_case.h"
+#include "sinter/tests/frontend/run_graph.h"
 
 namespace sinter {
 namespace {
@@ -30,7 +31,7 @@ Case Of(std::string name, Golden golden, P... p) {
           std::move(golden)};
 }
 
-class ContinuousTest : public testing::TestWithParam<Case> {};
+class ContinuousTest : public DeviceTest, public testing::WithParamInterface<Case> {};
 TEST_P(ContinuousTest, LikeSciPy) {
   const Case& c = GetParam();
   Values got = Compute([&](Builder& b) { c.build(b, c.golden); });
@@ -117,7 +118,9 @@ INSTANTIATE_TEST_SUITE_P(
                                    0.6, 2.5)),
     [](const auto& info) { return info.param.name; });
 
-TEST(VectorsTest, MultivariateNormalAndDirichlet) {
+using VectorsTest = DeviceTest;
+
+TEST_F(VectorsTest, MultivariateNormalAndDirichlet) {
   Values got = Compute([](Builder& b) {
     const dist::MultivariateNormal normal(Vector(b, {0.5, -1}), Vector(b, {2, 0.5}));
     b.Output("normal", normal.LogProb(Vector(b, {1, -0.5})));
@@ -150,7 +153,9 @@ TEST(VectorsTest, MultivariateNormalAndDirichlet) {
   }
 }
 
-TEST(KlDivergenceTest, LikeIntegrals) {
+using KlDivergenceTest = DeviceTest;
+
+TEST_F(KlDivergenceTest, LikeIntegrals) {
   Values got = Compute([](Builder& b) {
     const auto p = [&](double x) { return b.Full(F64, {}, x); };
     b.Output("normal", KlDivergence(dist::Normal(p(0.5), p(2)), dist::Normal(p(-1), p(1.5))));
@@ -176,7 +181,9 @@ TEST(KlDivergenceTest, LikeIntegrals) {
   EXPECT_EQ(got["outside"][0], std::numeric_limits<double>::infinity());
 }
 
-TEST(ContinuousEdgesTest, OutsideOfTheSupport) {
+using ContinuousEdgesTest = DeviceTest;
+
+TEST_F(ContinuousEdgesTest, OutsideOfTheSupport) {
   Values got = Compute([](Builder& b) {
     const auto p = [&](double x) { return b.Full(F64, {}, x); };
     const Tensor x = Vector(b, {-1, 0.5});
@@ -204,7 +211,9 @@ TEST(ContinuousEdgesTest, OutsideOfTheSupport) {
   EXPECT_NEAR(got["t"][2], 2, 1e-12);
 }
 
-TEST(ContinuousGradientTest, LikeFiniteDifferences) {
+using ContinuousGradientTest = DeviceTest;
+
+TEST_F(ContinuousGradientTest, LikeFiniteDifferences) {
   ExpectGradient({0.4, 1.3}, {2}, [](Builder& b, const Tensor& p) {
     const Tensor x = Vector(b, {0.3, 0.8});
     const dist::Gamma gamma(p[0], p[1]), other(p[1], p[0]);
@@ -222,7 +231,9 @@ TEST(ContinuousGradientTest, LikeFiniteDifferences) {
   });
 }
 
-TEST(ContinuousShapesTest, ParametersBroadcastAndNumbersAreF32) {
+using ContinuousShapesTest = DeviceTest;
+
+TEST_F(ContinuousShapesTest, ParametersBroadcastAndNumbersAreF32) {
   Graph graph("g");
   graph.Function("f", Mode::kEval, [](Builder& b) {
     const dist::Normal wide(b.Zeros(F64, {3, 1}), b.Ones(F64, {2}));

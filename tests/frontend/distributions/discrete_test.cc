@@ -6,13 +6,16 @@
 
 #include "sinter/tests/frontend/distributions/golden.h"
 #include "sinter/tests/frontend/error_case.h"
+#include "sinter/tests/frontend/run_graph.h"
 
 namespace sinter {
 namespace {
 
 namespace dist = distributions;
 
-TEST(DiscreteTest, CountsLikeSciPy) {
+using DiscreteTest = DeviceTest;
+
+TEST_F(DiscreteTest, CountsLikeSciPy) {
   const Golden bernoulli = {{0, 1}, {-0.35667494393873245, -1.2039728043259361}, {}, 0.6108643020548935, 0.3,
                             0.21};
   Values got = Compute(
@@ -36,7 +39,7 @@ TEST(DiscreteTest, CountsLikeSciPy) {
   ExpectGolden(got, poisson);
 }
 
-TEST(DiscreteTest, Classes) {
+TEST_F(DiscreteTest, Classes) {
   Values got = Compute([](Builder& b) {
     const Tensor logits = Log(Vector(b, {0.5, 0.3, 0.2})) + 3.0;
     const dist::Categorical c(logits);
@@ -73,7 +76,7 @@ TEST(DiscreteTest, Classes) {
   }
 }
 
-TEST(DiscreteTest, Divergences) {
+TEST_F(DiscreteTest, Divergences) {
   Values got = Compute([](Builder& b) {
     const auto p = [&](double x) { return b.Full(F64, {}, x); };
     b.Output("bernoulli", KlDivergence(dist::Bernoulli::OfProbabilities(p(0.3)),
@@ -88,7 +91,7 @@ TEST(DiscreteTest, Divergences) {
   EXPECT_NEAR(got["poisson"][0], 0.45865525777397975, 1e-12);
 }
 
-TEST(DiscreteTest, Gradients) {
+TEST_F(DiscreteTest, Gradients) {
   ExpectGradient({0.4, 0.7, -0.2}, {3}, [](Builder& b, const Tensor& p) {
     const dist::Categorical c(p);
     const Tensor unit = Sigmoid(p);

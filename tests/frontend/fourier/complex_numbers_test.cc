@@ -10,6 +10,7 @@
 #include "sinter/frontend/ops/ops.h"
 #include "sinter/tests/frontend/builder_values.h"
 #include "sinter/tests/frontend/error_case.h"
+#include "sinter/tests/frontend/run_graph.h"
 
 namespace sinter {
 namespace {
@@ -37,7 +38,9 @@ std::vector<double> Made(F number) {
   return pairs;
 }
 
-TEST(ComplexNumbersTest, AgreesWithTheStandardLibrary) {
+using ComplexNumbersTest = DeviceTest;
+
+TEST_F(ComplexNumbersTest, AgreesWithTheStandardLibrary) {
   Values got = Compute([](Builder& b) {
     const Tensor x = Vector(b, kX, {4, 2}), y = Vector(b, kY, {4, 2});
     b.Output("mul", ComplexMul(x, y));
@@ -59,7 +62,7 @@ TEST(ComplexNumbersTest, AgreesWithTheStandardLibrary) {
   }
 }
 
-TEST(ComplexNumbersTest, ShapesBroadcast) {
+TEST_F(ComplexNumbersTest, ShapesBroadcast) {
   Values got = Compute([](Builder& b) {
     const Tensor x = Vector(b, {1, 2, 3, 4}, {2, 1, 2}), y = Vector(b, {0, 1, 2, 0, 1, 1}, {3, 2});
     b.Output("mul", ComplexMul(x, y));
@@ -69,7 +72,7 @@ TEST(ComplexNumbersTest, ShapesBroadcast) {
   EXPECT_THAT(got["from"], ElementsAre(1, 5, 2, 5));
 }
 
-TEST(ComplexNumbersTest, Gradients) {
+TEST_F(ComplexNumbersTest, Gradients) {
   const auto weighted = [](Builder& b, const Tensor& x) {
     std::vector<double> weights;
     for (int64_t i = 0; i < x.size(); ++i) weights.push_back(1 + 0.37 * static_cast<double>(i));
@@ -87,7 +90,7 @@ TEST(ComplexNumbersTest, Gradients) {
   check([](Builder&, const Tensor& x) { return ComplexFrom(ComplexImag(x), ComplexReal(x)); });
 }
 
-TEST(ComplexNumbersTest, TheGradientOfAbsAtZeroIsZero) {
+TEST_F(ComplexNumbersTest, TheGradientOfAbsAtZeroIsZero) {
   Values got = Compute([](Builder& b) {
     const Tensor x = Vector(b, {0, 0, 3, 4}, {2, 2});
     const Tensor y = ComplexAbs(x);

@@ -43,7 +43,9 @@ Heat MakeHeat() {
   return heat;
 }
 
-TEST(FourierOperatorTest, Learns) {
+using FourierOperatorTest = DeviceTest;
+
+TEST_F(FourierOperatorTest, Learns) {
   Graph graph("operator", {.seed = 3});
   graph.Function("train", Mode::kTrain, [](Builder& b) {
     const Tensor before = b.Input("before", F32, {kBatch, kPoints}),

@@ -13,6 +13,7 @@
 #include "sinter/frontend/ops/ops.h"
 #include "sinter/tests/frontend/builder_values.h"
 #include "sinter/tests/frontend/error_case.h"
+#include "sinter/tests/frontend/run_graph.h"
 
 namespace sinter {
 namespace {
@@ -62,7 +63,9 @@ std::vector<double> PairsOf(const std::vector<C>& numbers) {
   return pairs;
 }
 
-TEST(FourierTest, EachDimension) {
+using FourierTest = DeviceTest;
+
+TEST_F(FourierTest, EachDimension) {
   const std::vector<double> values = Waves(3 * 4 * 5 * 2);
   Values got = Compute([&](Builder& b) {
     const Tensor x = Vector(b, values, {3, 4, 5, 2});
@@ -96,7 +99,7 @@ TEST(FourierTest, EachDimension) {
 }
 
 // Inverses of every norm give the numbers back, whatever the size.
-TEST(FourierTest, InversesInvert) {
+TEST_F(FourierTest, InversesInvert) {
   for (const int64_t n : {1, 2, 5, 6, 53}) {
     const std::vector<double> values = Waves(2 * n * 3 * 2), reals = Waves(2 * n * 3);
     for (const FftNorm norm : {FftNorm::kBackward, FftNorm::kOrtho, FftNorm::kForward}) {
@@ -120,7 +123,7 @@ TEST(FourierTest, InversesInvert) {
 //   x = numpy.array([1, 2, -1, 0.5, 3, -2]); z = x[:3] + 1j * x[3:]; m = x.reshape(2, 3)
 //   rfft(x), rfft(x, 4), rfft(x, 7, norm="ortho"), fft(z, 5), ifft(z, 2), irfft(z)
 //   irfft(z, 5, norm="forward"), rfft2(m, s=(3, 2)), irfftn(numpy.arange(1, 7).reshape(2, 3) * (1 + 0.5j))
-TEST(FourierTest, NumbersOfNumPy) {
+TEST_F(FourierTest, NumbersOfNumPy) {
   Values got = Compute([](Builder& b) {
     const std::vector<double> values = {1, 2, -1, 0.5, 3, -2};
     const Tensor x = Vector(b, values);
@@ -153,7 +156,7 @@ TEST(FourierTest, NumbersOfNumPy) {
   EXPECT_THAT(got["irfftn"], IsNear({3.5, -1.375, 0, 0.375, -1.5, 0.375, 0, -0.375}));
 }
 
-TEST(FourierTest, RealTransformsAreHalfOfTheComplexOnes) {
+TEST_F(FourierTest, RealTransformsAreHalfOfTheComplexOnes) {
   Values got = Compute([](Builder& b) {
     const Tensor x = Vector(b, Waves(2 * 3 * 6), {2, 3, 6});
     const Tensor z = ComplexFrom(x, b.Zeros(F64, {2, 3, 6}));
@@ -166,7 +169,7 @@ TEST(FourierTest, RealTransformsAreHalfOfTheComplexOnes) {
     EXPECT_THAT(values, IsNear(std::vector<double>(values.size(), 0))) << name;
 }
 
-TEST(FourierTest, SinglePrecision) {
+TEST_F(FourierTest, SinglePrecision) {
   const std::vector<double> values = Waves(2 * 60);
   Values got = Compute([&](Builder& b) {
     b.Output("f32", Fft(Vector(b, values, {60, 2}, F32)));
@@ -177,7 +180,7 @@ TEST(FourierTest, SinglePrecision) {
   EXPECT_THAT(got["real"], IsNear(values, 1e-6));
 }
 
-TEST(FourierTest, EmptyBatches) {
+TEST_F(FourierTest, EmptyBatches) {
   Values got = Compute([](Builder& b) {
     b.Output("fft", Fft(b.Zeros(F64, {0, 3, 2})));
     b.Output("rfft", Rfft(b.Zeros(F32, {2, 0, 4})));
@@ -186,7 +189,7 @@ TEST(FourierTest, EmptyBatches) {
   for (const auto& [name, values] : got) EXPECT_TRUE(values.empty()) << name;
 }
 
-TEST(FourierTest, Shifts) {
+TEST_F(FourierTest, Shifts) {
   Values got = Compute([](Builder& b) {
     const Tensor odd = Vector(b, {0, 1, 2, -2, -1}), even = Vector(b, {0, 1, -2, -1});
     b.Output("odd", FftShift(odd, {.is_real = true}));
@@ -204,7 +207,7 @@ TEST(FourierTest, Shifts) {
   EXPECT_THAT(got["all"], ElementsAre(6, 4, 5, 3, 1, 2));
 }
 
-TEST(FourierTest, FrequenciesOfSamples) {
+TEST_F(FourierTest, FrequenciesOfSamples) {
   Values got = Compute([](Builder& b) {
     const FftFreqOptions options = {.spacing = 0.5, .dtype = F64};
     b.Output("even", FftFreq(b, 4, options));
@@ -222,7 +225,7 @@ TEST(FourierTest, FrequenciesOfSamples) {
   EXPECT_THAT(got["one"], ElementsAre(0));
 }
 
-TEST(FourierTest, Gradients) {
+TEST_F(FourierTest, Gradients) {
   const auto weighted = [](Builder& b, const Tensor& x) {
     std::vector<double> weights;
     for (int64_t i = 0; i < x.size(); ++i) weights.push_back(1 + 0.37 * static_cast<double>(i % 7));
@@ -251,7 +254,7 @@ TEST(FourierTest, Gradients) {
 }
 
 // The plans of CPUs and of GPUs call the kernel of the catalogue, and nothing else.
-TEST(FourierTest, APlanCallsTheKernel) {
+TEST_F(FourierTest, APlanCallsTheKernel) {
   Graph graph("g");
   graph.Function("f", Mode::kEval, [](Builder& b) { b.Output("y", Rfft(b.Input("x", F32, {4, 8}))); });
   for (const Device device : {Device::Cpu(), Device::Gpu(0)}) {

@@ -10,6 +10,7 @@
 #include "sinter/frontend/ops/ops.h"
 #include "sinter/tests/frontend/builder_values.h"
 #include "sinter/tests/frontend/error_case.h"
+#include "sinter/tests/frontend/run_graph.h"
 
 namespace sinter {
 namespace {
@@ -68,7 +69,9 @@ const Settings kSettings[] = {
     {3, 1, true, false, true, kShortWindow}, {7, 2, false, false, true, kShortWindow},
 };
 
-TEST(StftTest, AgreesWithTheDefinition) {
+using StftTest = DeviceTest;
+
+TEST_F(StftTest, AgreesWithTheDefinition) {
   for (const Settings& s : kSettings) {
     const std::vector<double> x = Signal(20);
     Values got = Compute([&](Builder& b) {
@@ -92,7 +95,7 @@ TEST(StftTest, AgreesWithTheDefinition) {
 }
 
 // With windows that cover the whole signal the inverse gives it back.
-TEST(StftTest, TheInverseInverts) {
+TEST_F(StftTest, TheInverseInverts) {
   for (const Settings& s : kSettings) {
     if (s.hop > static_cast<int64_t>(s.window.size())) continue;
     const std::vector<double> x = Signal(2 * 30);
@@ -122,7 +125,7 @@ TEST(StftTest, TheInverseInverts) {
   }
 }
 
-TEST(StftTest, LengthsOfInverses) {
+TEST_F(StftTest, LengthsOfInverses) {
   Values got = Compute([](Builder& b) {
     const Tensor window = b.Ones(F64, {4}), x = Vector(b, Signal(9));
     const Tensor spectrum = Stft(x, window, {.n_fft = 4, .hop = 2});
@@ -138,7 +141,7 @@ TEST(StftTest, LengthsOfInverses) {
   EXPECT_THAT(std::vector<double>(got["long"].begin() + 10, got["long"].end()), ElementsAre(0, 0, 0));
 }
 
-TEST(StftTest, KnownWindows) {
+TEST_F(StftTest, KnownWindows) {
   Values got = Compute([](Builder& b) {
     b.Output("hann", HannWindow(b, 4, {.dtype = F64}));
     b.Output("symmetric", HannWindow(b, 5, {.periodic = false, .dtype = F64}));
@@ -153,7 +156,7 @@ TEST(StftTest, KnownWindows) {
   EXPECT_THAT(got["one"], ElementsAre(1));
 }
 
-TEST(StftTest, Gradients) {
+TEST_F(StftTest, Gradients) {
   const auto weighted = [](Builder& b, const Tensor& x) {
     std::vector<double> weights;
     for (int64_t i = 0; i < x.size(); ++i) weights.push_back(1 + 0.37 * static_cast<double>(i % 5));

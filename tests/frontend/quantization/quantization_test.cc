@@ -12,6 +12,7 @@
 #include "sinter/frontend/ops/pointwise.h"
 #include "sinter/tests/frontend/builder_values.h"
 #include "sinter/tests/frontend/error_case.h"
+#include "sinter/tests/frontend/run_graph.h"
 
 namespace sinter {
 namespace {
@@ -29,8 +30,10 @@ std::vector<float> Random(int64_t count, uint64_t seed) {
 
 Tensor I32Of(const Tensor& x) { return Cast(x, I32); }
 
+using QuantizationTest = DeviceTest;
+
 // torch.quantize_per_tensor(x, 0.5, 3, torch.quint8).int_repr() and torch.quantize_per_channel.
-TEST(QuantizationTest, RoundsTiesToEvenAndLimits) {
+TEST_F(QuantizationTest, RoundsTiesToEvenAndLimits) {
   Values got = Compute([](Builder& b) {
     const Tensor x = Vector(b, {-100, -0.75, -0.25, 0, 0.25, 0.75, 1.3, 200}, {2, 4}, F32);
     const Tensor half = Vector(b, {0.5}, {1}, F32), zero = Cast(Whole(b, {3}), DType::kU8);
@@ -47,7 +50,7 @@ TEST(QuantizationTest, RoundsTiesToEvenAndLimits) {
 }
 
 // torch.fake_quantize_per_tensor_affine(x, 0.5, 0, -128, 127).
-TEST(QuantizationTest, FakeQuantizePassesGradientsInsideTheRange) {
+TEST_F(QuantizationTest, FakeQuantizePassesGradientsInsideTheRange) {
   Values got = Compute([](Builder& b) {
     const Tensor x = Vector(b, {-100, -0.3, 0.2, 1.3, 63.5, 64}, {}, F32);
     const Tensor scale = Vector(b, {0.5}, {1}, F32);
@@ -60,7 +63,7 @@ TEST(QuantizationTest, FakeQuantizePassesGradientsInsideTheRange) {
 }
 
 // torch.fake_quantize_per_tensor_affine(x, 0.5, 3, 0, 255).
-TEST(QuantizationTest, FakeQuantizeWithAZeroPoint) {
+TEST_F(QuantizationTest, FakeQuantizeWithAZeroPoint) {
   Values got = Compute([](Builder& b) {
     const Tensor x = Vector(b, {-2, -1.4, 0.2, 126, 130}, {}, F32);
     const Tensor y = FakeQuantize(x, Vector(b, {0.5}, {1}, F32),
@@ -72,7 +75,7 @@ TEST(QuantizationTest, FakeQuantizeWithAZeroPoint) {
   EXPECT_THAT(got["g"], ElementsAre(0, 1, 1, 1, 0));
 }
 
-TEST(QuantizationTest, RowsHaveTheirLargestMagnitude) {
+TEST_F(QuantizationTest, RowsHaveTheirLargestMagnitude) {
   Values got = Compute([](Builder& b) {
     const QuantizedRows rows = QuantizeRows(Vector(b, {1, -2, 0.5, 0, 0, 0}, {2, 3}, F32));
     b.Output("values", I32Of(rows.values));
@@ -83,7 +86,7 @@ TEST(QuantizationTest, RowsHaveTheirLargestMagnitude) {
 }
 
 // The integer product of MatMul is exact: sums beyond 2^15, and wrapping in the type of the operands.
-TEST(QuantizationTest, MatMulOfI8ReturnsI32) {
+TEST_F(QuantizationTest, MatMulOfI8ReturnsI32) {
   const int64_t m = 5, n = 8, k = 700;
   std::vector<int32_t> x(static_cast<size_t>(m * k)), y(static_cast<size_t>(n * k));
   std::mt19937_64 random(7);
@@ -131,7 +134,7 @@ struct Kind {
 };
 const Kind kKinds[] = {{8, 0}, {8, 64}, {4, 0}, {4, 32}, {4, 128}};
 
-TEST(QuantizationTest, WeightsAreWithinHalfAStep) {
+TEST_F(QuantizationTest, WeightsAreWithinHalfAStep) {
   const int64_t n = 6, k = 256;
   const std::vector<float> w = Random(n * k, 3);
   for (const auto& [bits, group] : kKinds) {
@@ -156,7 +159,7 @@ TEST(QuantizationTest, WeightsAreWithinHalfAStep) {
   }
 }
 
-TEST(QuantizationTest, ProductsOfQuantizedWeightsAreThoseOfTheDenseMatrix) {
+TEST_F(QuantizationTest, ProductsOfQuantizedWeightsAreThoseOfTheDenseMatrix) {
   const int64_t n = 10, k = 256;
   const HostTensor w = *HostTensor::FromVector<float>({n, k}, Random(n * k, 4));
   for (const auto& [bits, group] : kKinds) {
@@ -198,7 +201,7 @@ TEST(QuantizationTest, ProductsOfQuantizedWeightsAreThoseOfTheDenseMatrix) {
   }
 }
 
-TEST(QuantizationTest, Int8ProductsAreExactForQuantizedInputs) {
+TEST_F(QuantizationTest, Int8ProductsAreExactForQuantizedInputs) {
   const int64_t m = 4, n = 12, k = 64;
   const std::vector<float> x = Random(m * k, 8);
   const QuantizedWeights w = *QuantizeWeights(*HostTensor::FromVector<float>({n, k}, Random(n * k, 9)));
@@ -228,7 +231,7 @@ TEST(QuantizationTest, Int8ProductsAreExactForQuantizedInputs) {
   }
 }
 
-TEST(QuantizationTest, WeightsThatCannotBeQuantized) {
+TEST_F(QuantizationTest, WeightsThatCannotBeQuantized) {
   const auto error = [](const HostTensor& weights, WeightQuantization options) {
     const absl::Status status = QuantizeWeights(weights, options).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);

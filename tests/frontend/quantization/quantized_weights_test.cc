@@ -10,6 +10,7 @@
 #include "sinter/frontend/nn/transformer.h"
 #include "sinter/tests/frontend/builder_values.h"
 #include "sinter/tests/frontend/error_case.h"
+#include "sinter/tests/frontend/run_graph.h"
 
 namespace sinter {
 namespace {
@@ -49,7 +50,9 @@ HostTensor Inputs(int64_t rows) {
   return *HostTensor::FromVector<float>({rows, 2, 64}, x);
 }
 
-TEST(QuantizedWeightsTest, ModulesStayNearTheirFloats) {
+using QuantizedWeightsTest = DeviceTest;
+
+TEST_F(QuantizedWeightsTest, ModulesStayNearTheirFloats) {
   const struct {
     nn::QuantizeWeightsOptions options;
     double least, most;  // Bounds of the error: rounding must show.
@@ -80,7 +83,7 @@ TEST(QuantizedWeightsTest, ModulesStayNearTheirFloats) {
 }
 
 // Attention and feed-forward parts are made of nn::Linear.
-TEST(QuantizedWeightsTest, ReachesTheLinearLayersOfATransformer) {
+TEST_F(QuantizedWeightsTest, ReachesTheLinearLayersOfATransformer) {
   Graph graph("g");
   const auto block = nn::QuantizeWeights(nn::TransformerEncoderBlock(4), {.bits = 4});
   graph.Function("f", Mode::kEval,
@@ -94,7 +97,7 @@ TEST(QuantizedWeightsTest, ReachesTheLinearLayersOfATransformer) {
   }
 }
 
-TEST(QuantizedWeightsTest, ClonesKeepWeightsInFewBits) {
+TEST_F(QuantizedWeightsTest, ClonesKeepWeightsInFewBits) {
   Graph graph("g");
   nn::Module net = nn::QuantizeWeights(Net());
   nn::Module twin = net.Clone(nn::Copying::kShare);
@@ -106,7 +109,7 @@ TEST(QuantizedWeightsTest, ClonesKeepWeightsInFewBits) {
   EXPECT_EQ(twin.state().size(), 4u);
 }
 
-TEST(QuantizedWeightsTest, WrongWrites) {
+TEST_F(QuantizedWeightsTest, WrongWrites) {
   Session session = Start(nn::QuantizeWeights(Net()), 1);
   const HostTensor square = *HostTensor::Zeros(DType::kF32, {64, 64});
   const absl::Status unknown = nn::WriteQuantized(session, "2.weight", square);

@@ -71,7 +71,7 @@ func.func @stays(%x: tensor<4x3x3xf32>, %h: tensor<3x3xf32>) -> (tensor<3x3xf32>
 // CHECK: sinter.scan 4
 func.func @placed(%x: tensor<4x2x3xf32> {sinter.device = #sinter.device<gpu, 0>}, %w: tensor<3x3xf32> {sinter.device = #sinter.device<gpu, 0>},
                   %h: tensor<2x3xf32> {sinter.device = #sinter.device<gpu, 0>}) -> (tensor<2x3xf32> {sinter.device = #sinter.device<gpu, 0>}) {
-  %last = sinter.scan 4 carry(%h : tensor<2x3xf32>) over(%x : tensor<4x2x3xf32>) with(%w : tensor<3x3xf32>) {sinter.device = #sinter.device<gpu, 0>} -> (tensor<2x3xf32>) {
+  %last = sinter.scan 4 carry(%h : tensor<2x3xf32>) over(%x : tensor<4x2x3xf32>) with(%w : tensor<3x3xf32>) -> (tensor<2x3xf32>) attributes {sinter.device = #sinter.device<gpu, 0>} {
   ^bb0(%i: tensor<i64>, %s: tensor<2x3xf32>, %slice: tensor<2x3xf32>, %weight: tensor<3x3xf32>):
     %open = sinter.sigmoid %slice : tensor<2x3xf32>
     %p = sinter.matmul %open, %weight : (tensor<2x3xf32>, tensor<3x3xf32>) -> tensor<2x3xf32>
