@@ -93,7 +93,8 @@ const FunctionCase kLosses[] = {
     {"BceWithLogitsLoss.weights",
      {Floats({4, 5}, -9, 9), Floats({4, 5}, 0, 1), Floats({5}, 0.5, 3), Floats({4, 5}, 0, 2)},
      [](const Call& x) {
-       return BceWithLogitsLoss(x[0], x[1], {.positive_weight = x[2], .weight = StopGradient(x[3])});
+       return BceWithLogitsLoss(x[0], x[1],
+                                {.positive_weight = StopGradient(x[2]), .weight = StopGradient(x[3])});
      }},
     {"BceLoss",
      {Floats({4, 5}, 0.05, 0.95), Floats({4, 5}, 0, 1)},

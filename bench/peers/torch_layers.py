@@ -365,7 +365,7 @@ LOSSES = {
     "BceLoss.sure": lambda v: F.binary_cross_entropy(v[0].double(), v[1].double(), reduction="none"),
     "FocalLoss": lambda v: focal(v, 0.3, 1.5),
     "KlDivLoss": lambda v: F.kl_div(v[0].log_softmax(-1), v[1].softmax(-1), reduction="sum"),
-    "BceWithLogitsLoss.weights": lambda v: F.binary_cross_entropy_with_logits(v[0], v[1], v[3].detach(), pos_weight=v[2]),
+    "BceWithLogitsLoss.weights": lambda v: F.binary_cross_entropy_with_logits(v[0], v[1], v[3].detach(), pos_weight=v[2].detach()),
     "PoissonNllLoss.full": of(F.poisson_nll_loss, full=True),
     "GaussianNllLoss.full": lambda v: F.gaussian_nll_loss(v[0], v[2], v[1], full=True),
     "PoissonNllLoss": of(F.poisson_nll_loss), "GaussianNllLoss": lambda v: F.gaussian_nll_loss(v[0], v[2], v[1]),
