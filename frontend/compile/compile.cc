@@ -112,8 +112,8 @@ absl::StatusOr<int> CpuOptimization() {
 }
 
 // Returns a number that differs, but for a chance of 2^-64, if the module has changed. Attributes are unique
-// objects of their context, so their addresses stand for them. mlir::OperationFingerPrint takes ten times as
-// long.
+// objects of their context, so their addresses stand for them. mlir::OperationFingerPrint is a SHA-1, which
+// took four times as many samples of a profile.
 uint64_t FingerPrint(mlir::ModuleOp module) {
   llvm::hash_code hash = 0;
   module->walk<mlir::WalkOrder::PreOrder>([&](mlir::Operation* op) {
