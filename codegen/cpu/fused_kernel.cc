@@ -73,8 +73,7 @@ absl::StatusOr<std::vector<KernelLaunch>> KernelModule::AddCall(plan_ir::CallOp 
 
 std::vector<KernelLaunch> KernelModule::AddLaunches(plan_ir::CallOp call, FusedLaunches& cut) {
   std::vector<KernelLaunch> launches;
-  forms_ = JobForms();
-  job_calls_.clear();
+  known_jobs_.Clear();
   const CallSlots slots(call);
   for (std::vector<Job>& jobs : cut.launches) launches.push_back(AddLaunch(slots, jobs));
   return launches;
@@ -123,37 +122,22 @@ std::string KernelModule::Share(mlir::func::FuncOp function, llvm::StringMap<std
 }
 
 KernelModule::JobCall KernelModule::AddJob(const CallSlots& slots, Job& job) {
-  JobCall result;
-  SlotList read, written;
-  CollectSlots(job, read, written);
-  for (const Slot& slot : read.slots()) result.slots.Add(slots.Resolve(slot));
-  for (const Slot& slot : written.slots()) result.slots.Add(slot);
+  const SlotList parameters = ParametersOf(slots, job);
   LoopSchedule schedule = MakeSchedule(job);
   const SmallVector<StreamedSlot> streamed = FindStreamedSlots(slots.call(), job, schedule);
   if (llvm::any_of(streamed, [](auto& s) { return s.distance > 0; })) schedule.prefetch_next_row = false;
-  auto emit = [&] {
-    mlir::func::FuncOp function = EmitJob(slots, job, schedule, streamed, result);
-    result.body = Share(function, bodies_, absl::StrCat(kBodyPrefix, bodies_.size()));
-  };
-  SmallVector<uint64_t> form;
-  if (!forms_.Append(slots, job, result.slots, form)) {
-    emit();
-    return result;
-  }
+  SmallVector<uint64_t> more;
   for (const StreamedSlot& s : streamed) {
-    form.append({static_cast<uint64_t>(s.slot.kind), static_cast<uint64_t>(s.distance),
-                 static_cast<uint64_t>(result.slots.Find(slots.Resolve(s.slot)))});
+    more.append({static_cast<uint64_t>(s.slot.kind), static_cast<uint64_t>(s.distance),
+                 static_cast<uint64_t>(parameters.Find(slots.Resolve(s.slot)))});
   }
-  std::unique_ptr<JobCall>& known = job_calls_[std::vector<uint64_t>(form.begin(), form.end())];
-  if (!known) {
-    emit();
-    known = std::make_unique<JobCall>(result);
-    known->slots = {};
-    return result;
-  }
-  const SlotList own = std::move(result.slots);
-  result = *known;
-  result.slots = own;
+  JobCall result = known_jobs_.Of(slots, job, parameters, more, [&] {
+    JobCall made{.slots = parameters};
+    mlir::func::FuncOp function = EmitJob(slots, job, schedule, streamed, made);
+    made.body = Share(function, bodies_, absl::StrCat(kBodyPrefix, bodies_.size()));
+    return made;
+  });
+  result.slots = parameters;
   return result;
 }
 

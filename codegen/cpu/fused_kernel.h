@@ -74,9 +74,7 @@ class KernelModule {
   mlir::OwningOpRef<mlir::ModuleOp> module_;
   llvm::StringMap<std::string> bodies_, parts_, kernels_;
   std::map<std::vector<int64_t>, mlir::LLVM::GlobalOp> tables_;
-  // Forms of the jobs of one call, and what they became.
-  JobForms forms_;
-  std::map<std::vector<uint64_t>, std::unique_ptr<JobCall>> job_calls_;  // Without slots.
+  ByJobForm<JobCall> known_jobs_;  // Jobs of one call.
 };
 
 // How CPUs cut jobs.

@@ -97,8 +97,7 @@ absl::StatusOr<std::vector<CudaLaunch>> CudaKernels::AddLaunches(plan_ir::CallOp
     scratch_ = mlir::ModuleOp::create(mlir::UnknownLoc::get(context_));
   }
   std::vector<CudaLaunch> launches;
-  forms_ = JobForms();
-  job_calls_.clear();
+  known_jobs_.Clear();
   const CallSlots slots(call);
   for (std::vector<Job>& jobs : cut.launches) {
     SINTER_ASSIGN_OR_RETURN(CudaLaunch launch, AddLaunch(slots, jobs));
@@ -110,35 +109,19 @@ absl::StatusOr<std::vector<CudaLaunch>> CudaKernels::AddLaunches(plan_ir::CallOp
 
 CudaKernels::JobCall CudaKernels::AddJob(const CallSlots& slots, Job& job, bool alone,
                                          const SlotList& all_written) {
-  JobCall result;
-  SlotList read, written;
-  CollectSlots(job, read, written);
-  for (const Slot& slot : read.slots()) result.slots.Add(slots.Resolve(slot));
-  for (const Slot& slot : written.slots()) result.slots.Add(slot);
-  SmallVector<uint64_t> form;
-  if (!forms_.Append(slots, job, result.slots, form)) {
-    EmitJob(slots, job, alone, all_written, result);
-    return result;
-  }
-  form.push_back(alone);
-  for (const Slot& slot : result.slots.slots())
-    form.append({all_written.Find(slot) < 0, IsAligned(slots.call(), slot)});
-  std::unique_ptr<JobCall>& known = job_calls_[std::vector<uint64_t>(form.begin(), form.end())];
-  if (!known) {
-    EmitJob(slots, job, alone, all_written, result);
-    known = std::make_unique<JobCall>(result);
-    known->slots = {};
-    return result;
-  }
-  const SlotList own = std::move(result.slots);
-  result = *known;
-  result.slots = own;
+  const SlotList parameters = ParametersOf(slots, job);
+  SmallVector<uint64_t> more = {alone};
+  for (const Slot& slot : parameters.slots())
+    more.append({all_written.Find(slot) < 0, IsAligned(slots.call(), slot)});
+  JobCall result = known_jobs_.Of(slots, job, parameters, more,
+                                  [&] { return EmitJob(slots, job, alone, all_written, parameters); });
+  result.slots = parameters;
   return result;
 }
 
-// Emits the function of the job, whose parameters are the slots of `result`.
-void CudaKernels::EmitJob(const CallSlots& slots, Job& job, bool alone, const SlotList& all_written,
-                          JobCall& result) {
+CudaKernels::JobCall CudaKernels::EmitJob(const CallSlots& slots, Job& job, bool alone,
+                                          const SlotList& all_written, const SlotList& parameters) {
+  JobCall result;
   plan_ir::CallOp call = slots.call();
   CudaSchedule schedule = MakeCudaSchedule(job, alone);
   result.blocks = schedule.blocks;
@@ -148,7 +131,7 @@ void CudaKernels::EmitJob(const CallSlots& slots, Job& job, bool alone, const Sl
 
   mlir::MLIRContext* context = scratch_->getContext();
   mlir::OpBuilder b = mlir::OpBuilder::atBlockEnd(scratch_->getBody());
-  SmallVector<mlir::Type> types(result.slots.size(), LLVM::LLVMPointerType::get(context));
+  SmallVector<mlir::Type> types(parameters.size(), LLVM::LLVMPointerType::get(context));
   types.append(3, b.getIndexType());
   auto function = b.create<mlir::func::FuncOp>(call.getLoc(), "body", b.getFunctionType(types, {}));
   mlir::Block* entry = function.addEntryBlock();
@@ -156,12 +139,12 @@ void CudaKernels::EmitJob(const CallSlots& slots, Job& job, bool alone, const Sl
   ir::ScalarBuilder s(b, call.getLoc());
   auto place_of = [&](const Slot& slot) {
     Slot resolved = slots.Resolve(slot);
-    int index = result.slots.Find(resolved);
+    int index = parameters.Find(resolved);
     SINTER_CHECK(index >= 0) << "in the call " << call.getName().str();
     return CudaThread::Place{entry->getArgument(index), all_written.Find(resolved) < 0,
                              IsAligned(call, resolved)};
   };
-  size_t n = result.slots.size();
+  size_t n = parameters.size();
   EmitCudaNest(s, job, schedule, place_of, entry->getArgument(n), entry->getArgument(n + 1),
                entry->getArgument(n + 2));
   b.setInsertionPointToEnd(entry);
@@ -169,6 +152,7 @@ void CudaKernels::EmitJob(const CallSlots& slots, Job& job, bool alone, const Sl
   EraseDead(*entry);
   result.body = PrintCudaFunction(function, "body");
   function.erase();
+  return result;
 }
 
 // The text of a launch: the jobs' functions, tables of equal jobs, and a kernel that assigns each block to

@@ -10,8 +10,6 @@
 #define SINTER_CODEGEN_CUDA_CUDA_KERNELS_H_
 
 #include <cstdint>
-#include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -54,16 +52,15 @@ class CudaKernels {
 
   absl::StatusOr<CudaLaunch> AddLaunch(const CallSlots& slots, std::vector<Job>& jobs);
   JobCall AddJob(const CallSlots& slots, Job& job, bool alone, const SlotList& written);
-  void EmitJob(const CallSlots& slots, Job& job, bool alone, const SlotList& written, JobCall& result);
+  JobCall EmitJob(const CallSlots& slots, Job& job, bool alone, const SlotList& written,
+                  const SlotList& parameters);
 
   mlir::MLIRContext* context_;
   mlir::OwningOpRef<mlir::ModuleOp>
       scratch_;  // Holds functions until they are printed. Null before the first.
   std::vector<CudaSource> sources_;
   llvm::StringMap<uint32_t> known_;
-  // Forms of the jobs of one call, and what they became.
-  JobForms forms_;
-  std::map<std::vector<uint64_t>, std::unique_ptr<JobCall>> job_calls_;  // Without slots.
+  ByJobForm<JobCall> known_jobs_;  // Jobs of one call.
 };
 
 }  // namespace sinter::codegen

@@ -78,6 +78,14 @@ void CollectSlots(const Job& job, SlotList& read, SlotList& written) {
   for (const JobOutput& o : job.reduced_outputs) written.Add(o.slot);
 }
 
+SlotList ParametersOf(const CallSlots& slots, const Job& job) {
+  SlotList read, written, parameters;
+  CollectSlots(job, read, written);
+  for (const Slot& slot : read.slots()) parameters.Add(slots.Resolve(slot));
+  for (const Slot& slot : written.slots()) parameters.Add(slot);
+  return parameters;
+}
+
 void EraseDead(mlir::Block& block) {
   for (mlir::Operation& op : llvm::make_early_inc_range(llvm::reverse(block))) {
     for (mlir::Region& region : op.getRegions()) {

@@ -69,6 +69,9 @@ class LaunchBuffers {
 // Adds the slots that the job reads, and separately those that it writes.
 void CollectSlots(const Job& job, SlotList& read, SlotList& written);
 
+// Returns the parameters of the job's loop function: what it reads, resolved, then what it writes.
+SlotList ParametersOf(const CallSlots& slots, const Job& job);
+
 // Erases unused ops. Folding leaves unused constants behind, mostly lengths; without them equal loops have
 // equal text.
 void EraseDead(mlir::Block& block);
