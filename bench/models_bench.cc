@@ -1,5 +1,6 @@
 // Times Sinter on the workloads of bench/peers, and the cost of compiling, loading and launching. Prints one
-// result a line in the format of bench/peers/README.md. gpt2 and resnet50 run only if --only names them.
+// result a line in the format of bench/peers/README.md. gpt2, llama and resnet50 run only if --only names
+// them.
 //
 //   sinter_bench_models --json                        # as called by bench/peers/compare.py
 //   sinter_bench_models --json --only lenet,mlp6 --seconds 1
@@ -53,6 +54,7 @@ struct Options {
   std::optional<sn::Precision> precision;
   sn::bench::GptSizes gpt2;
   double gpt2_rate = sn::bench::WorkloadOptions().gpt2_rate;
+  sn::bench::LlamaSizes llama;
   sn::bench::ResNetSizes resnet50;
   double resnet50_rate = sn::bench::WorkloadOptions().resnet50_rate;
   std::vector<std::string> architectures = sn::CompileOptions().gpu_architectures;
@@ -127,6 +129,7 @@ sn::bench::WorkloadOptions WorkloadOptionsOf(const Options& options) {
           .precision = options.precision,
           .gpt2 = options.gpt2,
           .gpt2_rate = options.gpt2_rate,
+          .llama = options.llama,
           .resnet50 = options.resnet50,
           .resnet50_rate = options.resnet50_rate,
           .gradients = !options.gradients.empty()};
@@ -334,18 +337,15 @@ using Bench = std::function<absl::Status(const std::string&, const Options&)>;
 
 std::vector<std::pair<std::string, Bench>> Benches(const Options& options) {
   if (options.trace_steps > 0) {
-    return {{"lenet", TraceLoss},
-            {"mlp6", TraceLoss},
-            {"char_gpt", TraceLoss},
-            {"gpt2", TraceLoss},
-            {"resnet50", TraceLoss}};
+    return {{"lenet", TraceLoss}, {"mlp6", TraceLoss},  {"char_gpt", TraceLoss},
+            {"gpt2", TraceLoss},  {"llama", TraceLoss}, {"resnet50", TraceLoss}};
   }
   return {
       {"lenet_compile", BenchCompile},  // First, for a cold start.
       {"lenet_load", BenchLoad},       {"host_step", BenchHost},        {"memcpy_f32", BenchCopy},
       {"chain_f32", BenchStreaming},   {"softmax_f32", BenchStreaming}, {"layer_norm_f32", BenchStreaming},
       {"lenet", BenchTraining},        {"mlp6", BenchTraining},         {"char_gpt", BenchTraining},
-      {"gpt2", BenchTraining},         {"resnet50", BenchTraining}};
+      {"gpt2", BenchTraining},         {"llama", BenchTraining},        {"resnet50", BenchTraining}};
 }
 
 int Main(const Options& options) {
@@ -359,9 +359,10 @@ int Main(const Options& options) {
   }
   int failures = 0;
   for (const auto& [name, bench] : all) {
-    // GPT-2 and ResNet-50 need gigabytes, so they run only if they are named.
-    const bool wanted = options.only.empty() ? name != "gpt2" && name != "resnet50"
-                                             : std::ranges::find(options.only, name) != options.only.end();
+    // These need gigabytes, so they run only if they are named.
+    const bool is_large = name == "gpt2" || name == "llama" || name == "resnet50";
+    const bool wanted =
+        options.only.empty() ? !is_large : std::ranges::find(options.only, name) != options.only.end();
     if (!wanted) continue;
     absl::Status status = bench(name, options);
     if (status.ok()) continue;
@@ -378,7 +379,7 @@ void AddModelOptions(CLI::App& app, Options& options) {
   auto set_precision = [&](const std::string& name) { options.precision = kPrecisions.at(name); };
   app.add_option_function<std::string>(
          "--precision", set_precision,
-         "type of matmuls and the ops between them; default: bf16 for gpt2 and resnet50, else f32")
+         "type of matmuls and the ops between them; default: bf16 for gpt2, llama and resnet50, else f32")
       ->check(CLI::IsMember(kPrecisions));
   app.add_option("--memory-limit", options.memory_limit, "CompileOptions::memory_limit, bytes")
       ->capture_default_str();
@@ -390,9 +391,17 @@ void AddModelOptions(CLI::App& app, Options& options) {
   app.add_option("--gpt2-context", options.gpt2.context)->capture_default_str();
   app.add_option("--gpt2-vocabulary", options.gpt2.vocabulary)->capture_default_str();
   app.add_option("--gpt2-batch", options.gpt2.batch)->capture_default_str();
-  app.add_option("--gpt2-rate", options.gpt2_rate, "AdamW's")
+  app.add_option("--gpt2-rate", options.gpt2_rate, "AdamW's, also of llama")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
+  app.add_option("--llama-layers", options.llama.layers)->capture_default_str();
+  app.add_option("--llama-heads", options.llama.heads)->capture_default_str();
+  app.add_option("--llama-kv-heads", options.llama.kv_heads)->capture_default_str();
+  app.add_option("--llama-width", options.llama.width)->capture_default_str();
+  app.add_option("--llama-hidden", options.llama.hidden)->capture_default_str();
+  app.add_option("--llama-context", options.llama.context)->capture_default_str();
+  app.add_option("--llama-vocabulary", options.llama.vocabulary)->capture_default_str();
+  app.add_option("--llama-batch", options.llama.batch)->capture_default_str();
   app.add_option("--resnet50-layers", options.resnet50.layers, "14, 26, 50, 101 or 152")
       ->capture_default_str();
   app.add_option("--resnet50-width", options.resnet50.width)->capture_default_str();

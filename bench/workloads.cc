@@ -290,6 +290,46 @@ absl::StatusOr<TrainingWorkload> Gpt2(const WorkloadOptions& options) {
   return Gpt("gpt2", {.sizes = s, .attention_op = true, .math = options.math}, options);
 }
 
+absl::StatusOr<TrainingWorkload> Llama(const WorkloadOptions& options) {
+  const LlamaSizes& s = options.llama;
+  for (int64_t size : {s.layers, s.heads, s.kv_heads, s.width, s.hidden, s.context, s.vocabulary, s.batch}) {
+    if (size < 1) return absl::InvalidArgumentError("llama needs sizes of at least 1");
+  }
+  const nn::Initializer weight = nn::Normal(0.02);
+  const nn::Embedding tokens(s.vocabulary, s.width, {.weight = weight});
+  const nn::TransformerEncoder blocks(s.layers, s.heads,
+                                      {.hidden = s.hidden,
+                                       .norm = nn::BlockNorm::kRmsNorm,
+                                       .gated = true,
+                                       .causal = true,
+                                       .kv_heads = s.kv_heads,
+                                       .bias = false,
+                                       .rope = RopeOptions{.base = 500000},
+                                       .weight = weight,
+                                       .out_weight = weight,
+                                       .math = options.math});
+  TrainingWorkload w = Empty("llama", options, Precision::kBf16);
+  const Shape shape = {s.batch * options.devices, s.context};
+  w.x = Integers(1001, shape, s.vocabulary);
+  w.y = Integers(1002, shape, s.vocabulary);
+  TrainedModel model;
+  model.parameters = [tokens, blocks] {
+    std::vector<Variable> parameters = tokens.parameters();
+    for (const Variable& parameter : blocks.parameters()) parameters.push_back(parameter);
+    return parameters;
+  };
+  model.logits = [tokens, blocks](Builder&, const Tensor& x) {
+    Tensor logits = tokens.Attend(blocks(tokens(x), {}));
+    return Reshape(logits, {-1, logits.dim(-1)});
+  };
+  model.minimize = [rate = options.gpt2_rate](const Tensor& loss) {
+    optim::AdamW{.learning_rate = rate, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, .weight_decay = 0.1}
+        .Minimize(loss);
+  };
+  AddFunctions(w, model);
+  return w;
+}
+
 absl::StatusOr<TrainingWorkload> ResNet50(const WorkloadOptions& options) {
   const ResNetSizes& s = options.resnet50;
   if (s.image < 1 || s.batch < 1) return absl::InvalidArgumentError("resnet50 needs sizes of at least 1");
@@ -315,9 +355,10 @@ absl::StatusOr<TrainingWorkload> MakeWorkload(std::string_view name, const Workl
   if (name == "mlp6") return Mlp6(options);
   if (name == "char_gpt") return CharGpt(options);
   if (name == "gpt2") return Gpt2(options);
+  if (name == "llama") return Llama(options);
   if (name == "resnet50") return ResNet50(options);
   return absl::NotFoundError(absl::StrCat("no training workload ", std::string(name),
-                                          "; there are lenet, mlp6, char_gpt, gpt2, resnet50"));
+                                          "; there are lenet, mlp6, char_gpt, gpt2, llama, resnet50"));
 }
 
 }  // namespace

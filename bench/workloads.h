@@ -33,6 +33,12 @@ struct ResNetSizes {
   int64_t layers = 50, width = 64, classes = 1000, image = 224, batch = 256;
 };
 
+// The sizes of llama: those of Llama 3.2 1B, with a context of 2048.
+struct LlamaSizes {
+  int64_t layers = 16, heads = 32, kv_heads = 8, width = 2048, hidden = 8192, context = 2048,
+          vocabulary = 128256, batch = 4;
+};
+
 inline constexpr char kExamplesDim[] = "examples";
 
 struct WorkloadOptions {
@@ -46,10 +52,11 @@ struct WorkloadOptions {
   bool by_rows = false;
   // Math mode of matmuls and convolutions.
   MathMode math = MathMode::kIeee;
-  // Precision of the graph. nullopt: bf16 for gpt2 and resnet50, f32 for the others.
+  // Precision of the graph. nullopt: bf16 for gpt2, llama and resnet50, f32 for the others.
   std::optional<Precision> precision = std::nullopt;
   GptSizes gpt2 = {};
-  double gpt2_rate = 6e-4;  // Constant learning rate of AdamW.
+  double gpt2_rate = 6e-4;  // Constant learning rate of AdamW, also for llama.
+  LlamaSizes llama = {};
   ResNetSizes resnet50 = {};
   double resnet50_rate = 0.1;  // Constant learning rate of SGD with momentum.
   // Adds the function "gradients" (inputs x and y; outputs loss and the gradient of each parameter under its
@@ -58,19 +65,19 @@ struct WorkloadOptions {
 };
 
 // A model with the functions "train" (inputs x and y; output loss; one optimizer step) and "eval" (inputs x
-// and y; output loss). The parameters are p0, p1, ... in the order of workloads.py; resnet50 uses the names
-// of its layers.
+// and y; output loss). The parameters are p0, p1, ... in the order of workloads.py; llama and resnet50 use
+// the names of their layers.
 struct TrainingWorkload {
   std::string name;
   Graph graph;
-  // Initial values by name. A session draws the matrices of gpt2 and the parameters of resnet50 when it
-  // starts.
+  // Initial values by name. A session draws the matrices of gpt2 and the parameters of llama and resnet50
+  // when it starts.
   std::vector<NamedTensor> parameters;
   HostTensor x, y;
   HostTensor rows;  // Row numbers 0, 1, ... in i32.
   WorkloadOptions options;
 };
-// Returns lenet, mlp6, char_gpt, gpt2 or resnet50. NotFound: unknown name.
+// Returns lenet, mlp6, char_gpt, gpt2, llama or resnet50. NotFound: unknown name.
 absl::StatusOr<TrainingWorkload> MakeTrainingWorkload(std::string_view name,
                                                       const WorkloadOptions& options = {});
 // Sets the initial values of the parameters, and of the data if they are variables.

@@ -4,7 +4,7 @@
 usage: compare_gpu.py BINARY [--device gpu:0] [--workloads NAME ...] [--python PYTHON] [--out FILE]
 
 BINARY is sinter_bench_models; sinter_bench_ops must be in the same folder. Workloads are lenet, mlp6, gpt2,
-resnet50 and ops, the memory-bound kernels (default: all five). PYTHON needs PyTorch with torchvision and JAX
+llama, resnet50 and ops, the memory-bound kernels (default: all six). PYTHON needs PyTorch with torchvision and JAX
 with optax for the GPU (default: the Python that runs this script). Every contender draws its own data and
 weights; judge_torch.py and judge_ops.py check that the numbers agree. Exit status: 0, or 1 if Sinter gave no
 result for a workload.
@@ -19,7 +19,8 @@ import sys
 from compare import HERE, compare, machine, results_of
 
 # The fastest mode of each peer.
-TORCH = {"lenet": "lenet:graph", "mlp6": "mlp6:graph", "gpt2": "gpt2:default:32", "resnet50": "resnet50:default:256",
+TORCH = {"lenet": "lenet:graph", "mlp6": "mlp6:graph", "gpt2": "gpt2:default:32", "llama": "llama:default:4",
+         "resnet50": "resnet50:default:256",
          "ops": "ops"}  # Both modes: eager and compiled.
 JAX = {"lenet": "lenet", "mlp6": "mlp6", "gpt2": "gpt2:32", "ops": "ops"}
 # Workloads with f32 matmuls, which every contender computes in tf32; the other workloads use bf16.

@@ -6,7 +6,7 @@ usage: judge_torch.py BINARY [--steps N] [--precision f32|bf16] [--device cpu:0]
 
 BINARY is sinter_bench_models. It writes the initial weights and the gradients of the first step to
 safetensors files and prints the loss of each step. The batch is that of workloads.py. Workloads: lenet and
-mlp6 (the default), char_gpt, gpt2, resnet50. gpt2 and resnet50 are small by default. GPT-2 124M on a GPU is
+mlp6 (the default), char_gpt, gpt2, llama, resnet50. The last three are small by default. GPT-2 124M on a GPU is
 
   judge_torch.py BINARY gpt2 --precision bf16 --device gpu:0 --torch-device cuda --gpt2-layers 12 --gpt2-heads 12 \\
     --gpt2-width 768 --gpt2-context 1024 --gpt2-vocabulary 50304 --gpt2-batch 8 --gpt2-rate 2e-5
@@ -80,6 +80,35 @@ def gpt2_data(sizes):
     return W.integers(1001, shape, sizes.vocabulary), W.integers(1002, shape, sizes.vocabulary)
 
 
+def llama_loss(sizes):
+    """Returns the Llama of sinter_bench_models; parameters are in the order in which the layers use them."""
+    depth, heads = sizes.width // sizes.heads, [sizes.heads, getattr(sizes, "kv-heads"), getattr(sizes, "kv-heads")]
+    rates = 500000.0 ** (-torch.arange(0, depth, 2).float() / depth)
+    angles = torch.outer(torch.arange(sizes.context).float(), rates)[:, None]
+
+    def turned(x):
+        a, b = x.chunk(2, -1)
+        cos, sin = angles.cos().to(x.device), angles.sin().to(x.device)
+        return torch.cat([a * cos - b * sin, b * cos + a * sin], -1).to(x.dtype)
+
+    def loss(parameters, tokens, targets):
+        table, *blocks, last = parameters
+        x = F.embedding(tokens, table)
+        for i in range(0, len(blocks), 6):
+            scale1, wqkv, wout, scale2, wup, wdown = blocks[i:i + 6]
+            y = F.rms_norm(x, (sizes.width,), scale1, 1e-5)
+            q, k, v = F.linear(y, wqkv.t()).view(sizes.batch, sizes.context, -1, depth).split(heads, 2)
+            q, k, v = (part.transpose(1, 2) for part in (turned(q), turned(k), v))
+            a = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+            x = x + F.linear(a.transpose(1, 2).reshape(x.shape), wout.t())
+            gate, up = F.linear(F.rms_norm(x, (sizes.width,), scale2, 1e-5), wup.t()).chunk(2, -1)
+            x = x + F.linear(F.silu(gate) * up, wdown.t())
+        logits = F.linear(F.rms_norm(x, (sizes.width,), last, 1e-5), table)
+        return F.cross_entropy(logits.view(-1, sizes.vocabulary), targets.view(-1))
+
+    return loss
+
+
 # The blocks of each stage, as in examples/resnet.h.
 RESNET_BLOCKS = {14: (1, 1, 1, 1), 26: (2, 2, 2, 2), 50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3)}
 
@@ -122,6 +151,9 @@ def case(workload, sizes):
     if workload == "gpt2":
         gpt2 = sizes[workload]
         return gpt2_data(gpt2), gpt2_loss(gpt2), lambda parameters: peer.adamw(parameters, gpt2.rate)
+    if workload == "llama":
+        llama = sizes[workload]
+        return gpt2_data(llama), llama_loss(llama), lambda parameters: peer.adamw(parameters, sizes["gpt2"].rate)
     if workload == "resnet50":
         return resnet50_data(sizes[workload]), resnet50_loss(sizes[workload]), momentum(sizes[workload].rate)
     make, loss, optimizer = {"lenet": (W.lenet, peer.lenet_loss, peer.sgd(W.LENET_RATE)),
@@ -148,9 +180,10 @@ def in_order(names):
     """Returns a network's parameters in the order of their use.
 
     p2 comes before p10. Layers are sorted by the numbers in their paths, a shortcut after the layers parallel
-    to it, and weight or scale before bias or offset.
+    to it, and weight or scale before bias or offset. A block of llama has a norm, attention, a norm and an MLP.
     """
-    late = {"shortcut": math.inf, "weight": 0, "scale": 0, "bias": 1, "offset": 1}
+    late = {"shortcut": math.inf, "weight": 0, "scale": 0, "bias": 1, "offset": 1, "blocks": 1, "norm": 2, "norm1": 0,
+            "attention": 1, "norm2": 2, "mlp": 3, "qkv": 0, "out": 1, "up": 0, "down": 1}
 
     def key(name):
         return [int(part) if part.isdigit() else late[part] for part in name.lstrip("p").split(".")]
@@ -235,6 +268,8 @@ def judge(arguments, workload):
 
 # Default sizes of the small networks.
 SIZES = {"gpt2": {"layers": 2, "heads": 4, "width": 64, "context": 48, "vocabulary": 320, "batch": 4},
+         "llama": {"layers": 2, "heads": 4, "kv-heads": 2, "width": 64, "hidden": 160, "context": 48,
+                   "vocabulary": 320, "batch": 4},
          "resnet50": {"layers": 14, "width": 8, "classes": 10, "image": 64, "batch": 16, "rate": 0.0003}}
 
 
@@ -251,10 +286,10 @@ def main():
     parser.add_argument("--gpt2-rate", type=float, default=W.GPT_ADAMW["rate"], help="AdamW's")
     parser.add_argument("workloads", nargs="*", metavar="WORKLOAD")
     arguments = parser.parse_args()
-    arguments.sizes = {model: argparse.Namespace(**{name: getattr(arguments, f"{model}_{name}") for name in sizes})
+    arguments.sizes = {model: argparse.Namespace(**{name: getattr(arguments, f"{model}_{name}".replace("-", "_")) for name in sizes})
                        for model, sizes in SIZES.items()}
     arguments.sizes["gpt2"].rate = arguments.gpt2_rate
-    known = ["lenet", "mlp6", "char_gpt", "gpt2", "resnet50"]
+    known = ["lenet", "mlp6", "char_gpt", "gpt2", "llama", "resnet50"]
     chosen = arguments.workloads or ["lenet", "mlp6"]
     for workload in chosen:
         if workload not in known:

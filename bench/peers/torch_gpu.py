@@ -3,7 +3,7 @@
 
 usage: torch_gpu.py WORKLOAD[:MODE[:BATCH]] ...
 
-Workloads: gpt2, resnet50, lenet, mlp6, and ops, the memory-bound kernels. Modes: eager; default,
+Workloads: gpt2, llama, resnet50, lenet, mlp6, and ops, the memory-bound kernels. Modes: eager; default,
 reduce-overhead and max-autotune, the modes of torch.compile; graph (lenet, mlp6): the whole step of the compiled
 model with its optimizer, replayed as one CUDA graph. f32 may be computed in tf32. PyTorch draws data and
 weights; judge_torch.py compares numbers.
@@ -90,6 +90,59 @@ class GPT(nn.Module):
         return F.cross_entropy(logits.view(-1, logits.size(-1)), t.view(-1))
 
 
+class LlamaBlock(nn.Module):
+    def __init__(self, heads, kv_heads, width, hidden):
+        super().__init__()
+        self.heads, self.kv_heads, self.depth = heads, kv_heads, width // heads
+        self.n1, self.n2 = nn.RMSNorm(width, 1e-5), nn.RMSNorm(width, 1e-5)
+        self.qkv = nn.Linear(width, (heads + 2 * kv_heads) * self.depth, bias=False)
+        self.out = nn.Linear(width, width, bias=False)
+        self.up = nn.Linear(width, 2 * hidden, bias=False)  # The gate first.
+        self.down = nn.Linear(hidden, width, bias=False)
+
+    def turned(self, x, cos, sin):
+        a, b = x.chunk(2, -1)
+        return torch.cat([a * cos - b * sin, b * cos + a * sin], -1).to(x.dtype)
+
+    def forward(self, x, cos, sin):
+        B, T, width = x.shape
+        parts = self.qkv(self.n1(x)).view(B, T, -1, self.depth).transpose(1, 2)
+        q, k, v = parts.split([self.heads, self.kv_heads, self.kv_heads], 1)
+        a = F.scaled_dot_product_attention(self.turned(q, cos, sin), self.turned(k, cos, sin), v, is_causal=True,
+                                           enable_gqa=True)
+        x = x + self.out(a.transpose(1, 2).reshape(B, T, width))
+        gate, up = self.up(self.n2(x)).chunk(2, -1)
+        return x + self.down(F.silu(gate) * up)
+
+
+class Llama(nn.Module):
+    """Llama 3.2 1B by default. The head shares the weights of the token embedding."""
+
+    def __init__(self, layers=16, heads=32, kv_heads=8, width=2048, hidden=8192, context=2048, vocabulary=128256):
+        super().__init__()
+        self.tokens = nn.Embedding(vocabulary, width)
+        self.blocks = nn.ModuleList(LlamaBlock(heads, kv_heads, width, hidden) for _ in range(layers))
+        self.norm = nn.RMSNorm(width, 1e-5)
+        depth = width // heads
+        rates = 500000.0 ** (-torch.arange(0, depth, 2).float() / depth)
+        angles = torch.outer(torch.arange(context).float(), rates)
+        self.register_buffer("cos", angles.cos(), persistent=False)
+        self.register_buffer("sin", angles.sin(), persistent=False)
+        for p in self.parameters():
+            if p.dim() == 2:
+                nn.init.normal_(p, std=0.02)
+
+    def forward(self, i, t):
+        # The sums of the blocks are in autocast's type, as Sinter's are.
+        x = self.tokens(i)
+        if torch.is_autocast_enabled(x.device.type):
+            x = x.to(torch.get_autocast_dtype(x.device.type))
+        for b in self.blocks:
+            x = b(x, self.cos, self.sin)
+        logits = F.linear(self.norm(x), self.tokens.weight)
+        return F.cross_entropy(logits.view(-1, logits.size(-1)), t.view(-1))
+
+
 def train(model, data, opt, amp, mode):
     fwd = model if mode == "eager" else torch.compile(model, mode=None if mode == "default" else mode)
 
@@ -116,6 +169,12 @@ def run_train(name, mode, batch):
         opt = torch.optim.AdamW(m.parameters(), lr=6e-4, betas=(0.9, 0.95), weight_decay=0.1, fused=True)
         data = (torch.randint(0, 50257, (B, 1024), device=dev), torch.randint(0, 50257, (B, 1024), device=dev))
         unit = B * 1024
+    elif name == "llama":
+        B = batch or 4
+        m = Llama().to(dev)
+        opt = torch.optim.AdamW(m.parameters(), lr=6e-4, betas=(0.9, 0.95), weight_decay=0.1, fused=True)
+        data = tuple(torch.randint(0, 128256, (B, 2048), device=dev) for _ in range(2))
+        unit = B * 2048
     elif name == "resnet50":
         import torchvision
 
