@@ -185,6 +185,7 @@ Tensor Dropout(const Tensor& x, double probability, Where where) {
   if (!IsFloat(x.dtype())) return call.Fail(kFloats);
   std::string wrong = OutOfBounds("a probability", probability, {.low = 0, .high = 1});
   if (!wrong.empty()) return call.Fail(wrong);
+  if (probability == 0) return x;
   // The scale of what is left would be infinite, and nothing is left.
   if (probability == 1) return Operand(x, where) * Operand(0.0, where);
   auto random = call.function().NextRandom(where);
