@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "sinter/codegen/loops/job_slots.h"
 
 namespace sinter::codegen {
 
@@ -133,7 +134,7 @@ void LoopContext::EmitElements(int phase) {
   }
   for (auto& [output, scalar] : values) {
     e_.Store(pointer_of_(output->slot), output->slot.type.getElementType(),
-             e_.linearize(coords_, job_.domain), scalar);
+             PositionOf(e_, *output, coords_, job_.domain), scalar);
   }
 }
 

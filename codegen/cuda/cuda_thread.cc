@@ -4,6 +4,7 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "sinter/codegen/loops/job_slots.h"
 
 namespace sinter::codegen {
 
@@ -94,20 +95,21 @@ void CudaThread::StoreLanes(const JobOutput& output, const Lanes& lanes, ArrayRe
   mlir::Type element = output.slot.type.getElementType();
   // If the lanes are neighbours in the last dimension, they are stored in one access.
   size_t last = job_.domain.size() - 1;
-  bool neighbours = values.size() > 1 && place.is_aligned && lanes.coords[0][last] != lanes.coords[1][last];
-  int64_t stride = 1;
+  const auto count = static_cast<int64_t>(values.size());
+  const SmallVector<int64_t> strides = output.strides(job_.domain);
+  bool neighbours = count > 1 && place.is_aligned && output.offset() % count == 0 &&
+                    lanes.coords[0][last] != lanes.coords[1][last];
   for (size_t d = last; neighbours && d-- > 0;) {
-    stride *= job_.domain[d + 1];
     Coordinate at = Coordinate::Of(lanes.coords[0][d]);
-    neighbours = (at.value ? stride : at.constant * stride) % static_cast<int64_t>(values.size()) == 0;
+    neighbours = (at.value ? strides[d] : at.constant * strides[d]) % count == 0;
   }
   if (!neighbours) {
     for (auto [coords, value] : llvm::zip(lanes.coords, values)) {
-      e_.Store(place.pointer, element, e_.linearize(coords, job_.domain), value);
+      e_.Store(place.pointer, element, PositionOf(e_, output, coords, job_.domain), value);
     }
     return;
   }
-  StoreVector(place.pointer, element, e_.linearize(lanes.coords[0], job_.domain), values);
+  StoreVector(place.pointer, element, PositionOf(e_, output, lanes.coords[0], job_.domain), values);
 }
 
 void CudaThread::StoreVector(Value pointer, mlir::Type element, Value position, ArrayRef<Scalar> values) {

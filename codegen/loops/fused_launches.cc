@@ -29,6 +29,10 @@ int Job::phases() const {
   return count;
 }
 
+SmallVector<int64_t> JobOutput::strides(llvm::ArrayRef<int64_t> domain) const {
+  return part ? part->strides : ir::RowMajorStrides(domain);
+}
+
 SmallVector<int64_t> Job::parallel_shape() const {
   SmallVector<int64_t> shape;
   for (size_t d = 0; d < domain.size(); ++d) {
@@ -55,7 +59,15 @@ class Cutter {
       if (auto reduction = llvm::dyn_cast<ir::ReductionInterface>(op)) PlaceReduction(reduction);
     }
     auto yield = llvm::cast<ir::YieldOp>(block_.getTerminator());
-    for (auto [i, value] : llvm::enumerate(yield.getValues())) PlaceOutput(StripReshapes(value), i);
+    SmallVector<mlir::Operation*> ops;
+    for (mlir::Operation& op : block_.without_terminator()) ops.push_back(&op);
+    for (auto [i, value] : llvm::enumerate(yield.getValues())) {
+      if (ir::IsStoredInParts(value, ops)) {
+        PlaceParts(value.getDefiningOp<ir::ConcatOp>(), i);
+      } else {
+        PlaceOutput(StripReshapes(value), i);
+      }
+    }
     if (target_.model().sums_columns_of_rows) JoinColumnsToRows();
     for (auto& [reduction, owner] : materialized_) Materialize(reduction, owner);
     for (JobDraft& draft : jobs_) AssignPhases(draft.job);
@@ -171,9 +183,19 @@ class Cutter {
     jobs_[home].job.reductions.push_back(std::move(reduction));
   }
 
-  void PlaceOutput(Value value, int index) {
+  void PlaceParts(ir::ConcatOp concat, int index) {
+    const SmallVector<int64_t> strides = ir::RowMajorStrides(ShapeOf(concat.getResult()));
+    const auto dim = static_cast<size_t>(concat.getDim());
+    int64_t offset = 0;
+    for (Value part : concat.getXs()) {
+      PlaceOutput(part, index, BufferPart{offset, strides});
+      offset += strides[dim] * ShapeOf(part)[dim];
+    }
+  }
+
+  void PlaceOutput(Value value, int index, std::optional<BufferPart> part = std::nullopt) {
     auto type = llvm::cast<plan_ir::BufferType>(call_.getOuts()[index].getType()).getTensor();
-    JobOutput output{value, {Slot::Kind::kOut, index, 0, type}, TraceElement(value), 0};
+    JobOutput output{value, {Slot::Kind::kOut, index, 0, type}, TraceElement(value), 0, std::move(part)};
     llvm::ArrayRef<int64_t> shape = ShapeOf(value);
     // Prefers a job whose reductions it uses, then a job that reads the same tensors, then a new job.
     for (bool uses : {true, false}) {
@@ -188,7 +210,7 @@ class Cutter {
           job.full_outputs.push_back(std::move(output));
           return;
         }
-        if (uses && has_reductions && llvm::equal(job.parallel_shape(), shape) &&
+        if (uses && has_reductions && !output.part && llvm::equal(job.parallel_shape(), shape) &&
             CanJoin(j, output.trace, true)) {
           Join(j, output.trace);
           job.reduced_outputs.push_back(std::move(output));

@@ -13,6 +13,7 @@
 #ifndef SINTER_CODEGEN_LOOPS_FUSED_LAUNCHES_H_
 #define SINTER_CODEGEN_LOOPS_FUSED_LAUNCHES_H_
 
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -35,11 +36,23 @@ struct Slot {
   bool operator==(const Slot&) const = default;
 };
 
+// The place of a value that is a part of its buffer: position = offset + sum of strides[d] * coordinate[d].
+struct BufferPart {
+  int64_t offset = 0;
+  llvm::SmallVector<int64_t> strides;
+};
+
 struct JobOutput {
   mlir::Value value;
   Slot slot;
   Trace trace;    // At the coordinates of the domain or, for reduced outputs, of its parallel dimensions.
   int phase = 0;  // For full outputs: the pass over the reduced dimensions that writes it.
+  // For a full output that is a part of a concat; else the buffer has the domain's elements in their order.
+  std::optional<BufferPart> part = std::nullopt;
+
+  // Returns the element at the domain's origin, and the elements from a coordinate to the next.
+  int64_t offset() const { return part ? part->offset : 0; }
+  llvm::SmallVector<int64_t> strides(llvm::ArrayRef<int64_t> domain) const;
 };
 
 struct JobReduction {

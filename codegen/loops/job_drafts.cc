@@ -59,7 +59,8 @@ class Accesses {
       for (bool reduced : {false, true}) {
         const Job& job = drafts[j].job;
         for (const JobOutput& output : reduced ? job.reduced_outputs : job.full_outputs) {
-          if (output.slot.kind == Slot::Kind::kOut) writers_[output.slot.index].push_back({j, reduced});
+          if (output.slot.kind == Slot::Kind::kOut)
+            writers_[output.slot.index].push_back({j, reduced, output.part.has_value()});
         }
       }
     }
@@ -80,13 +81,14 @@ class Accesses {
   };
   struct Writer {
     int job;
-    bool reduced;
+    bool reduced, is_part;
   };
 
   bool mayOverwrite(const Writer& writer, Value input) const {
     const SmallVector<int64_t> expected = StridesOfOutputs(drafts_[writer.job].job, writer.reduced);
     auto reads = reads_.find(input);
     return reads == reads_.end() || llvm::all_of(reads->second, [&](const Read& read) {
+             if (writer.is_part) return false;
              if (read.job != writer.job) return ComesAfter(drafts_, writer.job, read.job);
              SmallVector<int> space = Space(drafts_[read.job].job, read.is_reduced);
              SmallVector<int64_t> strides(expected.size(), 0);

@@ -48,7 +48,13 @@ bool JobForms::Append(const CallSlots& slots, const Job& job, const SlotList& pa
     form.push_back(static_cast<uint64_t>(parameters.Find(slots.Resolve(slot))));
   };
   form.push_back(job.full_outputs.size());
-  for (const JobOutput& output : job.full_outputs) add(output.value, output.slot);
+  for (const JobOutput& output : job.full_outputs) {
+    add(output.value, output.slot);
+    form.push_back(output.part.has_value());
+    if (!output.part) continue;
+    form.push_back(static_cast<uint64_t>(output.part->offset));
+    form.append(output.part->strides.begin(), output.part->strides.end());
+  }
   form.push_back(job.reads.size());
   for (const auto& [tensor, slot] : job.reads) add(tensor, slot);
   ops_.append(OpsOfJob(job).ops(), tensors, form);

@@ -86,6 +86,15 @@ SlotList ParametersOf(const CallSlots& slots, const Job& job) {
   return parameters;
 }
 
+mlir::Value PositionOf(ElementEmitter& e, const JobOutput& output, mlir::ValueRange coords,
+                       ArrayRef<int64_t> domain) {
+  if (!output.part) return e.linearize(coords, domain);
+  mlir::Value position = e.index(output.part->offset);
+  for (auto [coord, stride] : llvm::zip_equal(coords, output.part->strides))
+    position = e.add(position, e.mul(coord, e.index(stride)));
+  return position;
+}
+
 void EraseDead(mlir::Block& block) {
   for (mlir::Operation& op : llvm::make_early_inc_range(llvm::reverse(block))) {
     for (mlir::Region& region : op.getRegions()) {

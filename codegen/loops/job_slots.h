@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "sinter/codegen/loops/element_emitter.h"
 #include "sinter/codegen/loops/fused_launches.h"
 
 namespace sinter::codegen {
@@ -71,6 +72,10 @@ void CollectSlots(const Job& job, SlotList& read, SlotList& written);
 
 // Returns the parameters of the job's loop function: what it reads, resolved, then what it writes.
 SlotList ParametersOf(const CallSlots& slots, const Job& job);
+
+// Returns the position in its buffer of a full output's element at the coordinates `coords` of the domain.
+mlir::Value PositionOf(ElementEmitter& e, const JobOutput& output, mlir::ValueRange coords,
+                       llvm::ArrayRef<int64_t> domain);
 
 // Erases unused ops. Folding leaves unused constants behind, mostly lengths; without them equal loops have
 // equal text.

@@ -48,11 +48,12 @@ struct Footprint {
   llvm::SmallBitVector pinned;
 };
 
-SmallVector<int64_t> RowMajor(ArrayRef<int64_t> domain, const llvm::SmallBitVector* skipped) {
+// Returns the strides of a tensor of the dimensions that are not skipped.
+SmallVector<int64_t> RowMajor(ArrayRef<int64_t> domain, const llvm::SmallBitVector& skipped) {
   SmallVector<int64_t> strides(domain.size(), 0);
   int64_t stride = 1;
   for (size_t d = domain.size(); d-- > 0;) {
-    if (skipped && (*skipped)[d]) continue;
+    if (skipped[d]) continue;
     strides[d] = stride;
     stride *= domain[d];
   }
@@ -85,11 +86,11 @@ Footprint MakeFootprint(Job& job) {
   }
   for (JobOutput& o : job.full_outputs) add(o.trace, false);
   for (JobOutput& o : job.reduced_outputs) add(o.trace, true);
-  if (!job.full_outputs.empty()) footprint.strides.push_back(RowMajor(job.domain, nullptr));
-  if (!job.reductions.empty()) footprint.strides.push_back(RowMajor(job.domain, &job.reduced));
+  for (JobOutput& o : job.full_outputs) footprint.strides.push_back(o.strides(job.domain));
+  if (!job.reductions.empty()) footprint.strides.push_back(RowMajor(job.domain, job.reduced));
   if (!job.column_reductions.empty()) {
     llvm::SmallBitVector parallel = ~job.reduced;
-    footprint.strides.push_back(RowMajor(job.domain, &parallel));
+    footprint.strides.push_back(RowMajor(job.domain, parallel));
   }
   return footprint;
 }

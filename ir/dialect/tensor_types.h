@@ -21,6 +21,12 @@ inline mlir::RankedTensorType TypeOf(mlir::Value value) {
 }
 inline llvm::ArrayRef<int64_t> ShapeOf(mlir::Value value) { return TypeOf(value).getShape(); }
 inline int64_t NumElements(mlir::Value value) { return TypeOf(value).getNumElements(); }
+// Returns the elements from a coordinate of each dimension to the next, in a contiguous tensor.
+inline llvm::SmallVector<int64_t> RowMajorStrides(llvm::ArrayRef<int64_t> shape) {
+  llvm::SmallVector<int64_t> strides(shape.size(), 1);
+  for (size_t d = shape.size(); d-- > 1;) strides[d - 1] = strides[d] * shape[d];
+  return strides;
+}
 // Bytes of an element in memory; a bool takes one byte.
 inline int64_t ElementBytes(mlir::Type element) { return (element.getIntOrFloatBitWidth() + 7) / 8; }
 inline int64_t NumBytes(mlir::Value value) {

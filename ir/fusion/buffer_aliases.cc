@@ -20,7 +20,7 @@ bool IsColumnOutput(const LoopNest& nest, Value output) {
 
 // True if codegen makes one loop of the nest. Codegen adds reductions, then outputs, then column reductions
 // to the first loop that shares values with them.
-bool IsOneLoop(const LoopNest& nest, mlir::ValueRange outputs) {
+bool IsOneLoop(const LoopNest& nest) {
   llvm::DenseSet<Operation*> held(nest.ops.begin(), nest.ops.end());
   llvm::DenseSet<Value> touched, uniform = UniformValues(nest.ops);
   bool first = true;
@@ -49,10 +49,10 @@ bool IsOneLoop(const LoopNest& nest, mlir::ValueRange outputs) {
   for (Operation* op : nest.reductions) {
     if (!join(op->getOperand(0), false)) return false;
   }
-  for (unsigned output : nest.outputs) {
-    if (IsColumnOutput(nest, outputs[output])) continue;
-    bool is_row = !nest.reduced.empty() && ShapeOf(outputs[output]) != llvm::ArrayRef<int64_t>(nest.shape);
-    if (!join(outputs[output], is_row)) return false;
+  for (Value stored : nest.stored) {
+    if (IsColumnOutput(nest, stored)) continue;
+    bool is_row = !nest.reduced.empty() && ShapeOf(stored) != llvm::ArrayRef<int64_t>(nest.shape);
+    if (!join(stored, is_row)) return false;
   }
   return llvm::all_of(nest.column_reductions, [&](Operation* op) { return join(op->getOperand(0), false); });
 }
@@ -91,10 +91,10 @@ llvm::SmallVector<std::pair<unsigned, unsigned>> BufferAliases(mlir::Block& body
                 reader->isReadOnlyThrough(input, reader->full_map);
     // Column values are stored after the pass over the rows, which may read the input too.
     const bool column = reader->column_map && reader->isReadOnlyThrough(input, reader->column_map);
-    if (!(full || column || IsReadByRowsOnly(*reader, input)) || !IsOneLoop(*reader, outputs)) continue;
-    for (unsigned output : reader->outputs) {
-      Value stored = outputs[output];
-      if (IsColumnOutput(*reader, stored) != column) continue;
+    if (!(full || column || IsReadByRowsOnly(*reader, input)) || !IsOneLoop(*reader)) continue;
+    for (auto [output, stored] : llvm::zip_equal(reader->outputs, reader->stored)) {
+      // A part of an output has other positions than the input.
+      if (stored != outputs[output] || IsColumnOutput(*reader, stored) != column) continue;
       if (ShapeOf(stored) != ShapeOf(input) ||
           ElementBytes(TypeOf(stored).getElementType()) != ElementBytes(TypeOf(input).getElementType()))
         continue;

@@ -164,10 +164,10 @@ mlir::LogicalResult CheckColumnReductions(const LoopNest& nest, std::string* why
 }
 
 // Separates values computed only for columns from values of the pass over the rows.
-void FindColumnValues(LoopNest& nest, llvm::ArrayRef<Value> outputs, llvm::ArrayRef<Value> column_outputs) {
+void FindColumnValues(LoopNest& nest, llvm::ArrayRef<Value> column_outputs) {
   llvm::SmallVector<Value> of_rows;
-  for (unsigned i : nest.outputs) {
-    if (!llvm::is_contained(column_outputs, outputs[i])) of_rows.push_back(outputs[i]);
+  for (Value value : nest.stored) {
+    if (!llvm::is_contained(column_outputs, value)) of_rows.push_back(value);
   }
   for (Operation* op : nest.ops) {
     if (llvm::isa<ReductionInterface>(op)) of_rows.push_back(op->getOperand(0));
@@ -178,20 +178,20 @@ void FindColumnValues(LoopNest& nest, llvm::ArrayRef<Value> outputs, llvm::Array
   }
 }
 
-// Returns the outputs that depend on column reductions.
-llvm::SmallVector<Value> ColumnOutputs(const LoopNest& nest, llvm::ArrayRef<Value> outputs) {
+// Returns the stored values that depend on column reductions.
+llvm::SmallVector<Value> ColumnOutputs(const LoopNest& nest) {
   llvm::SmallVector<Value> found;
   if (nest.column_reductions.empty()) return found;
-  for (unsigned i : nest.outputs) {
-    llvm::DenseSet<Value> from = ReachBack(nest, {outputs[i]});
+  for (Value value : nest.stored) {
+    llvm::DenseSet<Value> from = ReachBack(nest, {value});
     if (llvm::any_of(nest.column_reductions, [&](Operation* op) { return from.contains(op->getResult(0)); }))
-      found.push_back(outputs[i]);
+      found.push_back(value);
   }
   return found;
 }
 
-mlir::LogicalResult AnalyzeNest(LoopNest& nest, const Extent& extent, llvm::ArrayRef<Value> outputs,
-                                mlir::MLIRContext* context, std::string* why) {
+mlir::LogicalResult AnalyzeNest(LoopNest& nest, const Extent& extent, mlir::MLIRContext* context,
+                                std::string* why) {
   nest.shape.assign(extent.shape.begin(), extent.shape.end());
   nest.reduced.assign(extent.reduced.begin(), extent.reduced.end());
   // Returns the coordinate map and the shape of a value that has the dimensions `dims`.
@@ -217,44 +217,58 @@ mlir::LogicalResult AnalyzeNest(LoopNest& nest, const Extent& extent, llvm::Arra
     (of_rows ? nest.reductions : nest.column_reductions).push_back(op);
   }
   if (mlir::failed(CheckColumnReductions(nest, why))) return mlir::failure();
-  llvm::SmallVector<Value> column_outputs = ColumnOutputs(nest, outputs);
-  for (unsigned output : nest.outputs) {
-    llvm::ArrayRef<int64_t> shape = ShapeOf(outputs[output]);
-    const bool is_column = llvm::is_contained(column_outputs, outputs[output]);
+  llvm::SmallVector<Value> column_outputs = ColumnOutputs(nest);
+  for (Value stored : nest.stored) {
+    llvm::ArrayRef<int64_t> shape = ShapeOf(stored);
+    const bool is_column = llvm::is_contained(column_outputs, stored);
     const bool full = !is_column && shape == llvm::ArrayRef<int64_t>(nest.shape);
     if (!full && shape != llvm::ArrayRef<int64_t>(is_column ? column_shape : row_shape)) {
       *why = "a result of shape " + ShapeText(shape) + " does not fit loops over " + ShapeText(nest.shape) +
              " that reduce " + ShapeText(is_column ? extent.over : nest.reduced);
       return mlir::failure();
     }
-    AddRead(nest, outputs[output], full ? nest.full_map : is_column ? nest.column_map : nest.row_map);
+    AddRead(nest, stored, full ? nest.full_map : is_column ? nest.column_map : nest.row_map);
   }
-  if (!nest.column_reductions.empty()) FindColumnValues(nest, outputs, column_outputs);
+  if (!nest.column_reductions.empty()) FindColumnValues(nest, column_outputs);
   return CollectReads(nest, why);
 }
 
-// Groups outputs that share an op (uniform values excepted) or, if their domains fit, an input of the
+// Groups stored values that share an op (uniform values excepted) or, if their domains fit, an input of the
 // domain's shape.
 class NestSplitter {
  public:
-  NestSplitter(llvm::ArrayRef<Operation*> ops, llvm::ArrayRef<Value> outputs) : ops_(ops), outputs_(outputs) {
-    for (Operation* op : ops) members_.insert(op);
+  NestSplitter(llvm::ArrayRef<Operation*> ops, llvm::ArrayRef<Value> outputs)
+      : context_(ops[0]->getContext()) {
+    llvm::DenseSet<Operation*> in_parts;
+    for (auto [i, output] : llvm::enumerate(outputs)) {
+      if (!IsStoredInParts(output, ops)) {
+        stored_.push_back({output, static_cast<unsigned>(i)});
+        continue;
+      }
+      in_parts.insert(output.getDefiningOp());
+      for (Value part : output.getDefiningOp()->getOperands())
+        stored_.push_back({part, static_cast<unsigned>(i), /*is_part=*/true});
+    }
+    for (Operation* op : ops) {
+      if (!in_parts.contains(op)) ops_.push_back(op);
+    }
+    members_.insert(ops_.begin(), ops_.end());
   }
 
   mlir::LogicalResult split(std::vector<LoopNest>& nests, std::string* why) {
-    for (Value output : outputs_) {
-      if (output.getDefiningOp() && members_.contains(output.getDefiningOp())) continue;
+    for (const Stored& stored : stored_) {
+      if (stored.is_part || isMember(stored.value)) continue;
       *why = "an input is handed out unchanged";
       return mlir::failure();
     }
     llvm::DenseSet<Value> uniform = UniformValues(ops_);
     for (Operation* op : ops_) {
-      parts_.insert(op);
+      groups_.insert(op);
       for (Value operand : op->getOperands()) {
         Operation* def = operand.getDefiningOp();
         if (!def || !members_.contains(def) || def->getNumOperands() == 0) continue;
         // One-element values that depend on each other share a loop.
-        if (!uniform.contains(operand) || Product(ShapeOf(op->getResult(0))) == 1) parts_.unionSets(op, def);
+        if (!uniform.contains(operand) || Product(ShapeOf(op->getResult(0))) == 1) groups_.unionSets(op, def);
       }
     }
     Candidates found;
@@ -264,38 +278,47 @@ class NestSplitter {
       if (mlir::failed(collect(found, why))) return mlir::failure();
     }
     for (auto& [nest, extent] : found) {
-      if (mlir::failed(AnalyzeNest(nest, extent, outputs_, ops_.front()->getContext(), why)))
-        return mlir::failure();
+      if (mlir::failed(AnalyzeNest(nest, extent, context_, why))) return mlir::failure();
       nests.push_back(std::move(nest));
     }
     return mlir::success();
   }
 
  private:
+  struct Stored {
+    Value value;
+    unsigned output;
+    bool is_part = false;
+  };
   using Candidates = std::vector<std::pair<LoopNest, Extent>>;
 
+  bool isMember(Value value) const {
+    return value.getDefiningOp() && members_.contains(value.getDefiningOp());
+  }
+
   mlir::LogicalResult collect(Candidates& found, std::string* why) {
-    llvm::MapVector<Operation*, LoopNest> by_leader;
-    for (auto [i, output] : llvm::enumerate(outputs_)) {
-      by_leader[parts_.getLeaderValue(output.getDefiningOp())].outputs.push_back(i);
+    // Keyed by the leader of the ops that compute a value. A part from outside has no ops.
+    llvm::MapVector<const void*, LoopNest> nests;
+    for (const Stored& stored : stored_) {
+      const void* key = isMember(stored.value) ? groups_.getLeaderValue(stored.value.getDefiningOp())
+                                               : stored.value.getAsOpaquePointer();
+      nests[key].stored.push_back(stored.value);
+      nests[key].outputs.push_back(stored.output);
     }
-    for (auto& [leader, nest] : by_leader) {
+    for (auto& [key, nest] : nests) {
       llvm::DenseSet<Operation*> needed;
-      llvm::SmallVector<Value> results;
-      for (unsigned i : nest.outputs) {
-        results.push_back(outputs_[i]);
-        needed.insert(outputs_[i].getDefiningOp());
+      for (Value value : nest.stored) {
+        if (isMember(value)) needed.insert(value.getDefiningOp());
       }
       for (Operation* op : llvm::reverse(ops_)) {
         if (!needed.contains(op)) continue;
         nest.ops.push_back(op);
         for (Value operand : op->getOperands()) {
-          Operation* def = operand.getDefiningOp();
-          if (def && members_.contains(def)) needed.insert(def);
+          if (isMember(operand)) needed.insert(operand.getDefiningOp());
         }
       }
       std::reverse(nest.ops.begin(), nest.ops.end());
-      auto extent = FindExtent(nest.ops, results, why);
+      auto extent = FindExtent(nest.ops, nest.stored, why);
       if (mlir::failed(extent)) return mlir::failure();
       found.push_back({std::move(nest), *extent});
     }
@@ -309,13 +332,12 @@ class NestSplitter {
       const auto& [nest, extent] = found[n];
       for (Operation* op : nest.ops) {
         for (Value operand : op->getOperands()) {
-          if (operand.getDefiningOp() && members_.contains(operand.getDefiningOp())) continue;
-          if (ShapeOf(operand) != extent.shape) continue;
+          if (isMember(operand) || ShapeOf(operand) != extent.shape) continue;
           auto& others = readers[operand];
           if (llvm::is_contained(others, n)) continue;
           for (size_t other : others) {
             if (Extent both = found[other].second; both.add(extent)) {
-              parts_.unionSets(found[other].first.ops.back(), nest.ops.back());
+              groups_.unionSets(found[other].first.ops.back(), nest.ops.back());
               joined = true;
             }
           }
@@ -326,10 +348,11 @@ class NestSplitter {
     return joined;
   }
 
-  llvm::ArrayRef<Operation*> ops_;
-  llvm::ArrayRef<Value> outputs_;
+  mlir::MLIRContext* context_;
+  llvm::SmallVector<Operation*> ops_;  // Without concats that are stored in parts.
+  llvm::SmallVector<Stored> stored_;
   llvm::DenseSet<Operation*> members_;
-  llvm::EquivalenceClasses<Operation*> parts_;
+  llvm::EquivalenceClasses<Operation*> groups_;
 };
 
 }  // namespace
@@ -455,6 +478,24 @@ bool LoopNest::dependsOnReduction(Value value) const {
 llvm::StringRef FusionDomain::kind() const {
   if (nests.size() > 1) return "horizontal";
   return nests[0].reductions.empty() ? "map" : "row";
+}
+
+bool FusionDomain::isConnected() const {
+  if (nests.size() == 1) return true;
+  llvm::EquivalenceClasses<unsigned> outputs;
+  for (const LoopNest& nest : nests) {
+    if (!nest.reductions.empty() || !nest.column_reductions.empty()) return false;
+    for (unsigned output : nest.outputs) outputs.unionSets(nest.outputs[0], output);
+  }
+  return llvm::all_of(nests, [&](const LoopNest& nest) {
+    return outputs.isEquivalent(nest.outputs[0], nests[0].outputs[0]);
+  });
+}
+
+bool IsStoredInParts(Value value, llvm::ArrayRef<Operation*> ops) {
+  auto concat = value.getDefiningOp<ConcatOp>();
+  if (!concat || concat.getXs().size() < 2 || !llvm::is_contained(ops, concat.getOperation())) return false;
+  return llvm::none_of(value.getUsers(), [&](Operation* user) { return llvm::is_contained(ops, user); });
 }
 
 mlir::FailureOr<FusionDomain> AnalyzeFusion(llvm::ArrayRef<Operation*> ops, llvm::ArrayRef<Value> outputs,

@@ -11,6 +11,8 @@
 //   - Every output is a full, a row or a column value. The last phase stores the full outputs.
 //   - Every other value is an index map or is cheap, and is recomputed at each read. It never depends on a
 //     reduction: the result of a reduction is read only at the coordinates of its own row.
+//   - An output that is a concat, which nothing else in the group reads, is stored in parts: each part is
+//     computed by a nest of its own shape, or by one nest if the parts have one shape.
 //   - Column reductions reduce full values along all parallel dimensions, where SumsColumns allows it. On a
 //     GPU, row and column reductions share one pass over memory. Column values have the shape of the reduced
 //     dimensions: results of column reductions and values computed from them. No full or row value depends on
@@ -75,7 +77,9 @@ struct LoopNest {
   llvm::SmallVector<mlir::Operation*> ops;         // In program order. One op may be in several nests.
   llvm::SmallVector<mlir::Operation*> reductions;  // The row reductions of `ops`.
   llvm::SmallVector<mlir::Operation*> column_reductions;  // The column reductions of `ops`.
-  llvm::SmallVector<unsigned> outputs;  // Indices of the group's outputs that this nest stores.
+  // The values that this nest stores, outputs or parts of outputs, and the index of the output of each.
+  llvm::SmallVector<mlir::Value> stored;
+  llvm::SmallVector<unsigned> outputs;
   // For each input and op result: the maps from the nest's coordinates to the coordinates of its reads and
   // stores, each map once. A null map stands for positions that depend on data or conditions. Coordinates of
   // dimensions of size 1 are the constant 0, so equal maps access equal positions.
@@ -104,6 +108,8 @@ struct FusionDomain {
   std::vector<LoopNest> nests;
   // "map", "row" or "horizontal".
   llvm::StringRef kind() const;
+  // True if there is one nest, or if all are maps that store parts of common outputs.
+  bool isConnected() const;
 };
 
 // Analyses `ops` (in program order, one block) as one kernel that stores `outputs`. Values from outside `ops`
@@ -116,6 +122,10 @@ mlir::FailureOr<FusionDomain> AnalyzeFusion(mlir::Block& body, std::string* why)
 // Checks the body of a sinter.fusion, or of a plan.call without a library op: only fusible ops, reductions
 // and splat constants are allowed. Reports any other op as an error of `holder`.
 mlir::LogicalResult VerifyFusedBody(mlir::Operation* holder, mlir::Block& body);
+
+// True if the output `value` of the group `ops` is stored in parts: it is a concat that no other op of the
+// group reads.
+bool IsStoredInParts(mlir::Value value, llvm::ArrayRef<mlir::Operation*> ops);
 
 // True if `op` is a reshape that only adds or drops dimensions of size 1.
 bool IsUnitReshape(mlir::Operation* op);

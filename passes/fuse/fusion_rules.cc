@@ -177,8 +177,11 @@ const std::string& FusionRules::refuseOps(llvm::ArrayRef<Operation*> ops, llvm::
     std::string why;
     auto domain = ir::AnalyzeFusion(ops, outputs, &why);
     if (mlir::failed(domain)) return why;
-    return domain->nests.size() == 1 ? refuseNest(domain->nests[0], outputs, target)
-                                     : std::string("they share no loop");
+    if (!domain->isConnected()) return std::string("they share no loop");
+    for (const ir::LoopNest& nest : domain->nests) {
+      if (why = refuseNest(nest, target); !why.empty()) break;
+    }
+    return why;
   };
   return refusals_.of(ops, outputs, analyse, more);
 }
@@ -203,8 +206,7 @@ size_t FusionRules::countBuffers(llvm::ArrayRef<unsigned> groups, size_t outputs
   return inputs.size() + outputs;
 }
 
-std::string FusionRules::refuseNest(const ir::LoopNest& nest, llvm::ArrayRef<Value> outputs,
-                                    const ir::TargetModel& target) const {
+std::string FusionRules::refuseNest(const ir::LoopNest& nest, const ir::TargetModel& target) const {
   if (!nest.column_reductions.empty() && !target.sums_columns_of_rows)
     return "one reduces rows, the other columns, which are one pass on a GPU only";
   for (Operation* op : nest.ops) {
@@ -223,9 +225,9 @@ std::string FusionRules::refuseNest(const ir::LoopNest& nest, llvm::ArrayRef<Val
   }
   if (!nest.isCutInChunks(target.kind)) return "";
   // A target may store values that depend on no reduction while it computes the chunks.
-  bool stores_full = llvm::any_of(nest.outputs, [&](unsigned output) {
-    return NumElements(outputs[output]) == nest.elements() &&
-           (!target.stores_from_chunks || nest.dependsOnReduction(outputs[output]));
+  bool stores_full = llvm::any_of(nest.stored, [&](Value stored) {
+    return NumElements(stored) == nest.elements() &&
+           (!target.stores_from_chunks || nest.dependsOnReduction(stored));
   });
   if (!stores_full) return "";
   return std::to_string(nest.elements()) + " elements are reduced to " + std::to_string(nest.rows()) +

@@ -39,8 +39,7 @@ class FusionRules {
   const std::string& refuseOps(llvm::ArrayRef<mlir::Operation*> ops, llvm::ArrayRef<mlir::Value> outputs,
                                const ir::TargetModel& target) const;
   size_t countBuffers(llvm::ArrayRef<unsigned> groups, size_t outputs, size_t few) const;
-  std::string refuseNest(const ir::LoopNest& nest, llvm::ArrayRef<mlir::Value> outputs,
-                         const ir::TargetModel& target) const;
+  std::string refuseNest(const ir::LoopNest& nest, const ir::TargetModel& target) const;
   int64_t costOfReading(mlir::Value value, const ir::LoopNest& nest) const;
   bool overwritesTooEarly(llvm::ArrayRef<unsigned> groups) const;
 
