@@ -44,10 +44,8 @@ absl::StatusOr<Timing> TimeMs(const std::function<absl::Status()>& call, double 
   return Timing{median, wall[0], cpu, static_cast<int>(wall.size())};
 }
 
-absl::StatusOr<Timing> TimeRuns(Session& session, BoundFunction& function, Device device, double seconds) {
-  // Long runs need fewer runs per burst to hide the wait at the end.
-  constexpr double kBurstMs = 500;
-  constexpr int kMostRuns = 100;
+absl::StatusOr<Timing> TimeRuns(Session& session, BoundFunction& function, Device device, double seconds,
+                                const Bursts& bursts) {
   int burst = 1;
   auto call = [&]() -> absl::Status {
     for (int i = 0; i < burst; ++i) SINTER_RETURN_IF_ERROR(function.Run());
@@ -57,8 +55,8 @@ absl::StatusOr<Timing> TimeRuns(Session& session, BoundFunction& function, Devic
   const double before = WallMs();
   SINTER_RETURN_IF_ERROR(call());
   if (device.is_gpu())
-    burst = static_cast<int>(std::clamp(kBurstMs / (WallMs() - before), 1.0, 1.0 * kMostRuns));
-  SINTER_ASSIGN_OR_RETURN(Timing t, TimeMs(call, seconds));
+    burst = static_cast<int>(std::clamp(bursts.burst_ms / (WallMs() - before), 1.0, 1.0 * bursts.most_runs));
+  SINTER_ASSIGN_OR_RETURN(Timing t, TimeMs(call, seconds, bursts.at_least));
   return Timing{t.ms / burst, t.min_ms / burst, t.cpu_ms / burst, t.runs * burst};
 }
 

@@ -26,10 +26,18 @@ struct Timing {
 absl::StatusOr<Timing> TimeMs(const std::function<absl::Status()>& call, double seconds = 3,
                               int at_least = 10, int warm_up = 3);
 
+// The bursts of TimeRuns: each has as many runs as take `burst_ms`, but at most `most_runs`. Long runs need
+// fewer of them to hide the wait at the end.
+struct Bursts {
+  double burst_ms = 500;
+  int most_runs = 100;
+  int at_least = 10;  // Number of bursts.
+};
 // Returns the time of one run in a burst without waits between runs, as in a training loop. On a CPU, which
 // waits for each run, a burst is one run. On a GPU a burst has several runs, which hides the wait at its end
 // and the launches.
-absl::StatusOr<Timing> TimeRuns(Session& session, BoundFunction& function, Device device, double seconds = 3);
+absl::StatusOr<Timing> TimeRuns(Session& session, BoundFunction& function, Device device, double seconds = 3,
+                                const Bursts& bursts = {});
 
 // Times the C library's memcpy of 2^24 floats, one part per thread.
 Timing TimeCopy(int threads, double seconds = 3);

@@ -4,8 +4,8 @@
 //       {"Exp", {Floats({3, 5})}, [](const Call& x) { return Exp(x[0]); }},
 //   };
 //
-// A name is that of the function; a suffix after a dot names the options. bench/peers/torch_functions.py and
-// torch_layers.py compute the same from the same inputs.
+// A name is that of the function; a suffix after a dot names the options. torch_functions.py and
+// torch_layers.py in bench/peers/functions/ compute the same from the same inputs.
 #ifndef SINTER_BENCH_FUNCTION_VALUES_CASES_H_
 #define SINTER_BENCH_FUNCTION_VALUES_CASES_H_
 

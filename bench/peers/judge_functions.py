@@ -5,7 +5,7 @@ usage: judge_functions.py BINARY [--device cpu:0] [--seed 1] [NAME ...]
 
 BINARY is sinter_function_values, which computes in f32. Each result and each gradient agrees if the norm of its
 difference, divided by the norm of PyTorch's, is within a limit; whole numbers and truth values must be equal. Exit
-status: 0, or 1 if a call differs, fails, or has no counterpart in torch_functions.py or torch_layers.py.
+status: 0, or 1 if a call differs, fails, or has no counterpart in functions/.
 """
 import argparse
 import pathlib
@@ -15,8 +15,7 @@ import tempfile
 
 import torch
 
-import torch_functions
-import torch_layers
+from functions import torch_functions, torch_layers
 from judge_ops import part, read_tensors
 
 COUNTERPARTS = torch_functions.COUNTERPARTS | torch_layers.COUNTERPARTS

@@ -45,7 +45,7 @@ class FunctionValuesTest(unittest.TestCase):
         names = done.stdout.splitlines()
         self.assertGreater(len(names), 400)
         self.assertEqual(len(names), len(set(names)))
-        text = "".join((PEERS / script).read_text(encoding="utf-8") for script in ("torch_functions.py", "torch_layers.py"))
+        text = "".join((PEERS / "functions" / script).read_text(encoding="utf-8") for script in ("torch_functions.py", "torch_layers.py"))
         for name in names:
             family, _, member = name.rpartition(".")
             listed = family in ("dist", "dist.KlDivergence") and f'"{member}"' in text  # Of a loop over families.

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import distributions
 from torch.func import functional_call
 
-from torch_functions import of
+from functions.torch_functions import of
 
 
 def conv3d_dilated(v):
