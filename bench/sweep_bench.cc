@@ -122,11 +122,13 @@ Json TimeDraw(const Draw& draw, const Options& options) {
 
 absl::Status SaveCompiled(const Draw& draw, const Options& options) {
   sn::CompileReport report;
-  SINTER_ASSIGN_OR_RETURN(const sn::Plan plan,
-                          CompileDraw(draw, options, nullptr, options.cuda.empty() ? nullptr : &report));
-  if (!options.cuda.empty())
+  const absl::StatusOr<sn::Plan> plan =
+      CompileDraw(draw, options, nullptr, options.cuda.empty() ? nullptr : &report);
+  // Kernels that NVRTC refuses are wanted most.
+  if (!options.cuda.empty() && report.dumps.contains(kCudaStage))
     SINTER_RETURN_IF_ERROR(sn::WriteFileAtomically(options.cuda, report.dumps[kCudaStage]));
-  return options.plan.empty() ? absl::OkStatus() : plan.Save(options.plan);
+  SINTER_RETURN_IF_ERROR(plan.status());
+  return options.plan.empty() ? absl::OkStatus() : plan->Save(options.plan);
 }
 
 // Appends the operands of a draw and what one run makes of them.

@@ -4,7 +4,7 @@
 usage: sweep_gpu.py BINARY --seed 7 --draws 200 [--jobs 14] [--rounds 2] [--jax] [--out R.jsonl] [--chart R.svg]
        sweep_gpu.py BINARY --judge --device cpu:0 --largest-elements 65536 --seed 7 --draws 200
 
-BINARY is sinter_bench_sweep. No shape is chosen by hand, so none can be tuned to: a form is drawn from sweep/draw_forms.py
+BINARY is sinter_bench_sweep. No shape is chosen by hand, so none can be tuned to: a form is drawn from sweep/draw_*.py
 and its sizes from a logarithmic distribution. Draws are compiled in parallel, then each is timed alone: Sinter, peers,
 Sinter, peers, and the least of its medians counts. A draw that does not compile or run is printed with its error.
 With --judge the results are compared with PyTorch's in float64 instead. Exit status: 0, or 1 if a draw of Sinter failed

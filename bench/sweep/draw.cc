@@ -85,7 +85,7 @@ absl::StatusOr<std::vector<Draw>> ReadDraws(const std::string& path) {
   while (std::getline(file, line)) {
     try {
       draws.push_back(DrawOf(nlohmann::json::parse(line)));
-    } catch (const std::exception& error) {  // Of nlohmann, and of the maps of names.
+    } catch (const std::exception& error) {  // From nlohmann or a map of names.
       return absl::InvalidArgumentError(absl::StrCat(path, ", line ", draws.size() + 1, ": ", error.what()));
     }
   }

@@ -68,7 +68,7 @@ absl::StatusOr<Graph> BuildDraw(const Draw& draw, MathMode math, double* bytes) 
       for (const DrawnOperand& operand : draw.operands) all += BytesOf(operand.dtype, operand.shape);
       if (bytes != nullptr) *bytes = all;
     });
-  } catch (const std::exception& error) {  // Of a map of operands or of the options.
+  } catch (const std::exception& error) {  // From a map of operands or the options.
     return absl::InvalidArgumentError(
         absl::StrCat("draw ", draw.id, " lacks what the form ", draw.form, " needs: ", error.what()));
   }

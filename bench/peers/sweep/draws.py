@@ -5,13 +5,14 @@
 
 A draw depends on the seed and its index alone, so a longer list begins with a shorter one. No size is chosen by hand:
 each comes from a logarithmic distribution, as it is, or rounded to a power of two, a multiple of 64 or 8, or a prime.
-draw_forms.py has the forms.
+draw_forms.py, draw_moves.py and
+draw_products.py have the forms.
 """
 import json
 import math
 import random
 
-FORMS = {}  # Name: (kind, function, operands with gradients). Filled by draw_forms.py.
+FORMS = {}  # Name: (kind, function, operands with gradients). Filled by the imports at the end.
 SIZE_OF = {"f32": 4, "bf16": 2, "i64": 8, "i32": 4, "i1": 1, "i8": 1}
 FEWEST, MOST = 2 ** 10, 2 ** 27  # Elements of all operands of a draw, with `dy`.
 SHORTEST_ROW, LONGEST_ROW = 3, 300_000
@@ -146,4 +147,7 @@ def sizes(draw, most=3):
     return " ".join([draw["dtype"], *shown, *options])
 
 
-import draw_forms  # noqa: E402, F401  (registers the forms, with the names above)
+# They register the forms, with the names above.
+import draw_forms  # noqa: E402, F401
+import draw_moves  # noqa: E402, F401
+import draw_products  # noqa: E402, F401

@@ -99,12 +99,14 @@ def judge_topk(operands, ours, theirs):
     return max((distance(ours["values"], theirs["values"]), "values"), (distance(taken, theirs["values"]), "positions"))
 
 
-def judge_quantized(ours, theirs):
+def judge_quantized(operands, ours, theirs):
     """A quotient at the middle of two whole numbers may round to either."""
     apart = (ours["y"].double() - theirs["y"].double()).abs()
-    share = float((apart > 0).double().mean())
-    if float(apart.max()) > 1 or share > 1e-3:
-        return float("inf"), f"y differs by {float(apart.max()):g} at most, in {share:.5f} of the elements"
+    quotients = operands["x"].double() / theirs["scale"]
+    is_middle = (quotients - quotients.floor() - 0.5).abs() < 1e-4
+    wrong = (apart > 1) | ((apart > 0) & ~is_middle)
+    if bool(wrong.any()):
+        return float("inf"), f"y differs in {int(wrong.sum())} elements"
     return distance(ours["scale"], theirs["scale"]), "scale"
 
 
@@ -118,7 +120,7 @@ def judge(draw, operands, ours, after):
     if draw["form"] == "topk":
         return judge_topk(operands, ours, theirs)
     if draw["form"] == "quantize_rows":
-        return judge_quantized(ours, theirs)
+        return judge_quantized(operands, ours, theirs)
     if ours.keys() != theirs.keys():
         return float("inf"), f"Sinter gives {sorted(ours)}, PyTorch {sorted(theirs)}"
     return max((distance(ours[name], theirs[name]), name) for name in ours)

@@ -6,7 +6,8 @@ import subprocess
 import threading
 import time
 
-PREPARE_SECONDS = 150  # The most for a command; a program that takes longer is ended and started again.
+MOST_SECONDS = {"compile": 90, "prepare": 45, "time": 20, "drop": 20}  # A program that takes longer is ended.
+START_SECONDS = 90
 
 
 class Worker:
@@ -23,7 +24,7 @@ class Worker:
         threading.Thread(target=self.read, args=(self.process, self.answers), daemon=True).start()
         threading.Thread(target=self.listen, args=(self.process, self.last_words), daemon=True).start()
         if self.greets:
-            self.greeting = self.wait_for_answer() or {}
+            self.greeting = self.wait_for_answer(START_SECONDS) or {}
 
     @staticmethod
     def read(process, answers):
@@ -38,9 +39,9 @@ class Worker:
             last_words.append(line.strip())
             del last_words[:-5]
 
-    def wait_for_answer(self):
+    def wait_for_answer(self, seconds):
         try:
-            return self.answers.get(timeout=PREPARE_SECONDS)
+            return self.answers.get(timeout=seconds)
         except queue.Empty:
             return None
 
@@ -54,14 +55,14 @@ class Worker:
         try:
             self.process.stdin.write(f"{command} {draw['id']}\n")
             self.process.stdin.flush()
-            result = self.wait_for_answer()
+            result = self.wait_for_answer(MOST_SECONDS[command])
         except OSError:
             result = None
         if result is None:
             seconds = time.monotonic() - begin
             self.end()
             words = " ".join(self.last_words)[-300:]
-            result = {"error": f"the program ended or gave no answer in {seconds:.0f} s: {words}"}
+            result = {"error": f"{command}: the program ended or gave no answer in {seconds:.0f} s: {words}"}
         elif is_lost(result.get("error", "")):
             self.end()
         return result
