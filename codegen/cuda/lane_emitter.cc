@@ -8,6 +8,16 @@ namespace LLVM = mlir::LLVM;
 using ir::Scalar;
 using mlir::Value;
 
+namespace {
+
+// True if code at the builder's place may use the value: a vector that a loop has read is gone behind the
+// loop.
+bool IsVisible(Value value, mlir::OpBuilder& builder) {
+  return value.getParentRegion()->isAncestor(builder.getInsertionBlock()->getParent());
+}
+
+}  // namespace
+
 void LaneEmitter::SetTensor(Value tensor, Value pointer, bool is_read_only, bool is_aligned) {
   SetMemory(tensor, pointer);
   sources_[tensor] = {is_read_only, is_aligned};
@@ -46,7 +56,8 @@ std::optional<Scalar> LaneEmitter::FromVector(Value memory, mlir::RankedTensorTy
   for (Value coord : first) key.push_back(Coordinate::Of(coord));
   Value vector;
   for (const Read& read : reads_) {
-    if (read.pointer == memory && read.first == key) vector = read.vector;
+    if (read.pointer == memory && read.first == key && IsVisible(read.vector, s().builder()))
+      vector = read.vector;
   }
   if (!vector) {
     mlir::Type stored = StoredType(type.getElementType());

@@ -306,6 +306,20 @@ TEST_F(EmulatedModelsTest, PartsOfInputsThatAreNotAligned) {
   ExpectSame(Train(model, options, {Emulated(0)}), want);
 }
 
+// A thread has four short rows. It reads their labels at once, in the loop over the classes and behind it.
+TEST_F(EmulatedModelsTest, SmoothedLossOfManyShortRows) {
+  constexpr int64_t kRows = 1 << 15, kFew = 5;
+  Model model{Graph("smoothed", {.seed = 8}), Waves({kRows, kFew}), Labels({kRows}, kFew)};
+  model.graph.Function("train", Mode::kTrain, [&](Builder& b) {
+    const Tensor weights = b.Read(b.MakeVariable("weights", F32, {kRows, kFew}));
+    Tensor loss = SoftmaxCrossEntropy(b.Input("x", F32, {kRows, kFew}) + weights, b.Input("y", I32, {kRows}),
+                                      {.label_smoothing = 0.1});
+    optim::Sgd{.learning_rate = b.Scalar("rate")}.Minimize(loss);
+    b.Output("loss", loss);
+  });
+  ExpectSame(TrainOnOne(model), Train(model, {}, {}));
+}
+
 TEST_F(EmulatedModelsTest, LeNet) { ExpectTrainsAsOnTheCpu(LeNet()); }
 
 TEST_F(EmulatedModelsTest, ResNet) { ExpectTrainsAsOnTheCpu(ResNet(Precision::kF32)); }
