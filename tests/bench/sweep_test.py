@@ -3,7 +3,6 @@
 usage: sweep_test.py SINTER_BENCH_SWEEP
 """
 import json
-import math
 import pathlib
 import re
 import struct
@@ -22,10 +21,6 @@ import draws  # noqa: E402
 import report  # noqa: E402
 
 TINY = 2 ** 13
-
-
-def elements(draw):
-    return sum(math.prod(operand["shape"]) for operand in draw["operands"])
 
 
 def run(made, *arguments, **options):
@@ -51,7 +46,7 @@ class DrawsTest(unittest.TestCase):
             self.assertIn(kind, chart.COLOURS)
             for largest in (TINY, draws.MOST):
                 for draw in draws.make(5, 50, [name], largest):
-                    self.assertTrue(draws.FEWEST <= elements(draw) <= largest, draw)
+                    self.assertTrue(draws.FEWEST <= draws.elements_of(draw) <= largest, draw)
                     operands = {operand["name"]: operand for operand in draw["operands"]}
                     self.assertTrue(set(wrt) <= set(operands), draw)
                     self.assertIn(draw["dtype"], dtypes)
@@ -133,7 +128,7 @@ class ReportTest(unittest.TestCase):
         results = self.results()
         self.assertEqual([report.ratio(r) for r in results], [0.5, 1.5, None, None])
         text = report.text(results)
-        for words in ("2 draws with a ratio", "above 1.10: 1 of 2", "2 draws without a ratio", "does not compile", "fails"):
+        for words in ("PyTorch, compiled in 1", "elements of operands", "2 draws with a ratio", "above 1.10: 1 of 2", "2 draws without a ratio", "does not compile", "fails"):
             self.assertIn(words, text)
 
     def test_the_chart_has_a_point_for_each_ratio(self):

@@ -104,6 +104,10 @@ def elements(shape):
     return math.prod(shape)
 
 
+def elements_of(draw):
+    return sum(elements(operand["shape"]) for operand in draw["operands"])
+
+
 def draw_one(seed, index, names=None, largest=MOST):
     """Returns the draw of this index: the first attempt whose operands fit."""
     rng = random.Random(f"{seed}/{index}")

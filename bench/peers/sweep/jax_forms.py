@@ -265,3 +265,70 @@ def batched_matmul(v, o):
 @form
 def mlp(v, o):
     return {"y": jax.nn.gelu(v["x"] @ v["w1"] + v["b1"], approximate=False) @ v["w2"] + v["b2"]}
+
+
+@form
+def group_norm_by_hand(v, o):
+    x = v["x"]
+    groups = x.reshape(x.shape[0], o["groups"], -1)
+    centred = groups - groups.mean(-1, keepdims=True)
+    normal = (centred * jax.lax.rsqrt(jnp.square(centred).mean(-1, keepdims=True) + 1e-5)).reshape(x.shape)
+    return {"y": normal * v["scale"].reshape(-1, 1, 1) + v["offset"].reshape(-1, 1, 1)}
+
+
+@form
+def huber(v, o):
+    distance = jnp.abs(wide(v["x"]) - wide(v["target"]))
+    return {"loss": jnp.where(distance < 0.5, jnp.square(distance) / 2, 0.5 * (distance - 0.25)).mean()}
+
+
+@form
+def smooth_l1(v, o):
+    distance = jnp.abs(wide(v["x"]) - wide(v["target"]))
+    return {"loss": jnp.where(distance < 1, jnp.square(distance) / 2, distance - 0.5).mean()}
+
+
+@form
+def one_hot_pick(v, o):
+    one_hot = jax.nn.one_hot(v["labels"], v["x"].shape[-1], dtype=v["x"].dtype)
+    return {"y": (v["x"] * one_hot).sum(-1)}
+
+
+@form
+def heads_apart(v, o):
+    x = v["x"]
+    return {"y": x.reshape(x.shape[0], x.shape[1], o["heads"], -1).swapaxes(1, 2)}
+
+
+@form
+def slice_pad(v, o):
+    part = v["x"][tuple(slice(a, b) for a, b in zip(o["starts"], o["limits"], strict=True))]
+    return {"y": jnp.pad(part, list(zip(o["low"], o["high"], strict=True)))}
+
+
+@form
+def strided_slice(v, o):
+    return {"y": v["x"][tuple(slice(a, None, s) for a, s in zip(o["starts"], o["strides"], strict=True))]}
+
+
+@form
+def cast_scale(v, o):
+    x = v["x"]
+    return {"y": (x * o["scale"]).astype(jnp.float32 if x.dtype == jnp.bfloat16 else jnp.bfloat16)}
+
+
+@form
+def quantize_rows(v, o):
+    x = wide(v["x"])
+    scale = jnp.maximum(jnp.abs(x).max(-1, keepdims=True), 1e-8) / 127
+    return {"y": jnp.clip(jnp.round(x / scale), -127, 127).astype(jnp.int8), "scale": scale}
+
+
+@form
+def tanh_clip(v, o):
+    return {"y": jnp.tanh(v["x"] / 30) * 30}
+
+
+@form
+def lerp(v, o):
+    return {"y": v["x"] + (v["z"] - v["x"]) * jax.nn.sigmoid(v["gate"])}

@@ -7,6 +7,7 @@ import statistics
 import draws as draw_lists
 
 WORST = 25
+SIZES = [2 ** exponent for exponent in (0, 14, 17, 20, 23, 26, 29)]
 
 
 def best_peer(result):
@@ -67,6 +68,21 @@ def by_form(results):
     return lines
 
 
+def by_size(results):
+    """Returns lines on draws of few and of many elements: launches decide the time of the first, memory of the others."""
+    lines = [f"{'elements of operands':22} {'draws':>5} {'median':>7} {'worst':>7}"]
+    for low, high in zip(SIZES, SIZES[1:], strict=False):
+        ratios = [ratio(r) for r in results if ratio(r) is not None and low <= draw_lists.elements_of(r["draw"]) < high]
+        if ratios:
+            lines.append(f"{f'{low:,} to {high - 1:,}':22} {len(ratios):5} {statistics.median(ratios):7.3f} {max(ratios):7.3f}")
+    return lines
+
+
+def by_mode(results):
+    fastest = [mode(r) for r in results if ratio(r) is not None]
+    return ["fastest peer: " + ", ".join(f"{name} in {fastest.count(name)}" for name in sorted(set(fastest)))]
+
+
 def worst(results, most=WORST):
     lines = [f"{'ratio':>7} {'Sinter ms':>10} {'peer ms':>10} {'kernels':>7}  draw"]
     for result in sorted((r for r in results if ratio(r) is not None), key=ratio, reverse=True)[:most]:
@@ -83,5 +99,5 @@ def without_ratio(results):
 
 
 def text(results):
-    parts = [distribution(results), by_form(results), worst(results), without_ratio(results)]
+    parts = [distribution(results), by_mode(results), by_size(results), by_form(results), worst(results), without_ratio(results)]
     return "\n\n".join("\n".join(lines) for lines in parts)
