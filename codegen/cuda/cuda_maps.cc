@@ -46,33 +46,50 @@ void EmitFlat(CudaThread& t, Value block, Value thread, Value length) {
   });
 }
 
-void EmitMap(CudaThread& t, Value block, Value thread) {
+namespace {
+
+// Emits the vector number `unit` of all.
+void EmitMapVector(CudaThread& t, Value unit) {
   const CudaSchedule& schedule = t.schedule();
   LaneEmitter& e = t.e();
   const Loop& inner = schedule.parallel.back();
   SmallVector<int64_t> sizes = SizesOf(schedule.parallel);
   sizes.back() /= schedule.vector;
-  int64_t units = 1;
-  for (int64_t size : sizes) units *= size;
-  int64_t width = schedule.block * schedule.unroll;
-  for (int64_t k = 0; k < schedule.unroll; ++k) {
-    ElementEmitter::Scope scope(e);
-    Value unit = e.add(e.mul(block, e.index(width)), e.add(thread, e.index(k * schedule.block)));
-    t.If(units % width == 0 ? Value() : e.lt(unit, e.index(units)), [&] {
-      SmallVector<Value> at = e.delinearize(unit, sizes);
-      for (auto [loop, value] : llvm::zip(schedule.parallel, at)) {
-        if (loop.dim >= 0) t.coords()[loop.dim] = value;
-      }
-      Value first = e.mul(at.back(), e.index(schedule.vector));
-      Lanes lanes;
-      for (int64_t j = 0; j < schedule.vector; ++j) {
-        lanes.coords.push_back(t.coords());
-        lanes.coords.back()[inner.dim] = e.add(first, e.index(j));
-      }
-      t.UseLanes(lanes);
-      t.StoreFullOutputs(0, lanes);
-    });
+  SmallVector<Value> at = e.delinearize(unit, sizes);
+  for (auto [loop, value] : llvm::zip(schedule.parallel, at)) {
+    if (loop.dim >= 0) t.coords()[loop.dim] = value;
   }
+  Value first = e.mul(at.back(), e.index(schedule.vector));
+  Lanes lanes;
+  for (int64_t j = 0; j < schedule.vector; ++j) {
+    lanes.coords.push_back(t.coords());
+    lanes.coords.back()[inner.dim] = e.add(first, e.index(j));
+  }
+  t.UseLanes(lanes);
+  t.StoreFullOutputs(0, lanes);
+}
+
+}  // namespace
+
+void EmitMap(CudaThread& t, Value block, Value thread) {
+  const CudaSchedule& schedule = t.schedule();
+  LaneEmitter& e = t.e();
+  const int64_t units = TripCount(schedule.parallel) / schedule.vector;
+  const int64_t width = schedule.block * schedule.unroll;
+  Value first = e.add(e.mul(block, e.index(width)), thread);
+  auto emit = [&](bool is_guarded) {
+    for (int64_t k = 0; k < schedule.unroll; ++k) {
+      ElementEmitter::Scope scope(e);
+      Value unit = e.add(first, e.index(k * schedule.block));
+      t.If(is_guarded ? e.lt(unit, e.index(units)) : Value(), [&] { EmitMapVector(t, unit); });
+    }
+  };
+  if (units % width == 0 || schedule.unroll == 1) return emit(units % width != 0);
+  // Only the last block has fewer vectors. A condition around each vector would keep its loads behind the
+  // stores of the vector before.
+  Value end = e.mul(e.add(block, e.index(1)), e.index(width));
+  t.If(e.ge(e.index(units), end), [&] { emit(false); });
+  t.If(e.lt(e.index(units), end), [&] { emit(true); });
 }
 
 }  // namespace sinter::codegen

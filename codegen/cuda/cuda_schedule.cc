@@ -36,6 +36,7 @@ constexpr int64_t kFewestOfThread = 4;  // In columns: fewest elements of a thre
 // flight.
 constexpr int64_t kColumnResident = 4, kColumnRegisters = 44, kRowsUnderWay = 4;
 constexpr int64_t kFewestColumns = 2;
+constexpr int64_t kMaxVector = 8;
 
 int64_t PowerOfTwoAtLeast(int64_t x) {
   int64_t p = 1;
@@ -43,42 +44,104 @@ int64_t PowerOfTwoAtLeast(int64_t x) {
   return p;
 }
 
+// Returns the most elements of an access whose position the coordinates move by `strides` from `offset`.
+int64_t AlignedWidth(int64_t offset, llvm::ArrayRef<int64_t> strides) {
+  int64_t width = kMaxVector;
+  for (int64_t moves : llvm::concat<const int64_t>(llvm::ArrayRef(offset), strides)) {
+    while (moves % width != 0) width /= 2;
+  }
+  return width;
+}
+
+// Bytes that a job reads and writes of neighbours along the dimension `dim`, one of those of its loops.
+class Neighbours {
+ public:
+  Neighbours(Job& job, const CudaSchedule& s, int dim) : dim_(dim), is_loop_(job.domain.size()) {
+    for (const Loop& loop : llvm::concat<const Loop>(s.parallel, s.reduced)) {
+      if (loop.dim >= 0) is_loop_.set(loop.dim);
+    }
+    for (JobReduction& r : job.reductions) AddReads(job, r.trace, false);
+    for (JobReduction& r : job.column_reductions) AddReads(job, r.trace, false);
+    for (JobOutput& o : job.full_outputs) {
+      AddReads(job, o.trace, false);
+      if (dim != static_cast<int>(job.domain.size()) - 1) continue;
+      Add(o.value, AlignedWidth(o.offset(), OfOtherLoops(o.strides(job.domain), AllDims(job, false))));
+    }
+    for (JobOutput& o : job.reduced_outputs) AddReads(job, o.trace, true);
+  }
+
+  bool empty() const { return by_size_.empty(); }
+  // Returns the size of the elements with the most bytes.
+  int64_t MostSize() const {
+    return std::max_element(by_size_.begin(), by_size_.end(),
+                            [](const auto& a, const auto& b) { return a.second < b.second; })
+        ->first;
+  }
+  // True if accesses of `width` elements carry at least half of all bytes.
+  bool MostFit(int64_t width) const {
+    double fitting = 0, all = 0;
+    for (const auto& [most, bytes] : by_width_) {
+      all += bytes;
+      if (most >= width) fitting += bytes;
+    }
+    return 2 * fitting >= all;
+  }
+
+ private:
+  static double BytesOf(mlir::Value tensor) {
+    return static_cast<double>(StoredBytes(tensor)) *
+           static_cast<double>(llvm::cast<mlir::RankedTensorType>(tensor.getType()).getNumElements());
+  }
+
+  // Returns the dimensions of the domain that a trace has; with `reduced` the parallel ones.
+  static llvm::SmallVector<int> AllDims(const Job& job, bool reduced) {
+    llvm::SmallVector<int> dims;
+    for (size_t d = 0; d < job.domain.size(); ++d) {
+      if (!reduced || !job.reduced[d]) dims.push_back(static_cast<int>(d));
+    }
+    return dims;
+  }
+
+  // Returns the strides, of the dimensions `dims`, along the loops other than that of dim_.
+  llvm::SmallVector<int64_t> OfOtherLoops(llvm::ArrayRef<int64_t> strides, llvm::ArrayRef<int> dims) const {
+    llvm::SmallVector<int64_t> found;
+    for (auto [dim, stride] : llvm::zip_equal(dims, strides)) {
+      if (dim != dim_ && is_loop_[dim]) found.push_back(stride);
+    }
+    return found;
+  }
+
+  void AddReads(Job& job, const Trace& trace, bool reduced) {
+    const llvm::SmallVector<int> dims = AllDims(job, reduced);
+    const auto* along = llvm::find(dims, dim_);
+    if (along == dims.end()) return;
+    for (const Access& access : trace.accesses) {
+      if (!access.tensor || !access.is_affine || access.strides[along - dims.begin()] != 1) continue;
+      Add(access.tensor, AlignedWidth(access.constant, OfOtherLoops(access.strides, dims)));
+    }
+  }
+
+  void Add(mlir::Value tensor, int64_t width) {
+    if (!seen_.insert({tensor.getAsOpaquePointer(), width}).second) return;
+    by_size_[StoredBytes(tensor)] += BytesOf(tensor);
+    by_width_[width] += BytesOf(tensor);
+  }
+
+  int dim_;
+  llvm::SmallBitVector is_loop_;                  // Dimensions whose coordinates move.
+  std::map<int64_t, double> by_size_, by_width_;  // Keyed by the bytes of an element, by AlignedWidth.
+  llvm::SmallDenseSet<std::pair<void*, int64_t>> seen_;
+};
+
 // Returns the vector width along `dim` that fills an access for the element size with the most bytes read and
 // written there. Narrower elements then have narrower accesses, which are contiguous too. Wider elements have
 // two accesses a thread, with gaps between the threads' accesses, and storing them takes twice as many
-// sectors.
-int64_t VectorWidth(Job& job, int dim, int64_t size) {
-  std::map<int64_t, int64_t> bytes;  // Keyed by the bytes of an element.
-  llvm::SmallPtrSet<void*, 8> seen;
-  auto add = [&](mlir::Value tensor) {
-    if (!seen.insert(tensor.getAsOpaquePointer()).second) return;
-    const int64_t width = StoredBytes(tensor);
-    bytes[width] += width * llvm::cast<mlir::RankedTensorType>(tensor.getType()).getNumElements();
-  };
-  auto see = [&](const Trace& trace, bool reduced) {
-    int k = -1, at = 0;  // The dimension of the trace that corresponds to `dim`.
-    for (size_t d = 0; d < job.domain.size(); ++d) {
-      if (reduced && job.reduced[d]) continue;
-      if (static_cast<int>(d) == dim) k = at;
-      ++at;
-    }
-    if (k < 0) return;
-    for (const Access& access : trace.accesses) {
-      if (access.tensor && access.is_affine && access.strides[k] == 1) add(access.tensor);
-    }
-  };
-  for (JobReduction& r : job.reductions) see(r.trace, false);
-  for (JobReduction& r : job.column_reductions) see(r.trace, false);
-  for (JobOutput& o : job.full_outputs) {
-    see(o.trace, false);
-    if (dim == static_cast<int>(job.domain.size()) - 1) add(o.value);
-  }
-  for (JobOutput& o : job.reduced_outputs) see(o.trace, true);
-  if (bytes.empty()) return 1;
-  auto most = std::max_element(bytes.begin(), bytes.end(),
-                               [](const auto& a, const auto& b) { return a.second < b.second; });
-  int64_t width = std::min<int64_t>(kAccessBytes / most->first, 8);
-  while (width > 1 && size % width != 0) width /= 2;
+// sectors. The same holds for accesses that are not aligned to the width: each element is one of its own.
+int64_t VectorWidth(Job& job, const CudaSchedule& s, int dim, int64_t size) {
+  const Neighbours neighbours(job, s, dim);
+  if (neighbours.empty()) return 1;
+  int64_t width = std::min<int64_t>(kAccessBytes / neighbours.MostSize(), kMaxVector);
+  while (width > 1 && (size % width != 0 || !neighbours.MostFit(width))) width /= 2;
   return width;
 }
 
@@ -104,16 +167,16 @@ void ScheduleMap(Job& job, bool alone, CudaSchedule& s) {
   if (s.parallel.size() == 1) {
     s.mode = CudaSchedule::Mode::kFlat;
     // For any length: the last elements have a separate loop.
-    s.vector = inner.size < kWarp ? 1 : VectorWidth(job, inner.dim, 8);
+    s.vector = inner.size < kWarp ? 1 : VectorWidth(job, s, inner.dim, kMaxVector);
     s.blocks = llvm::divideCeilSigned(inner.size, s.vector * s.block);
     return;
   }
   s.mode = CudaSchedule::Mode::kMap;
-  s.vector = VectorWidth(job, inner.dim, inner.size);
+  s.vector = VectorWidth(job, s, inner.dim, inner.size);
   if (ScheduleCudaStrips(job, s)) return;
   int64_t units = TripCount(s.parallel) / s.vector;
   for (int64_t unroll : {4, 2}) {
-    if (units % (unroll * s.block) != 0 || units / (unroll * s.block) < kManyCudaBlocks) continue;
+    if (units / (unroll * s.block) < kManyCudaBlocks) continue;
     s.unroll = unroll;
     break;
   }
@@ -127,7 +190,7 @@ void ScheduleRow(Job& job, bool alone, CudaSchedule& s) {
   const Loop& inner = s.reduced.back();
   // A chunk of the innermost loop may begin anywhere.
   bool aligned = whole || s.reduced.size() > 1 || s.chunk_size % 8 == 0;
-  if (job.kind != Job::Kind::kCombine && aligned) s.vector = VectorWidth(job, inner.dim, inner.size);
+  if (job.kind != Job::Kind::kCombine && aligned) s.vector = VectorWidth(job, s, inner.dim, inner.size);
   int64_t length = TripCount(s.reduced);
   if (!whole) length = length / std::max<int64_t>(1, s.reduced.front().size) * s.chunk_size;
   int64_t vectors = llvm::divideCeilSigned(length, s.vector);
@@ -188,8 +251,8 @@ int64_t RegistersOfColumn(Job& job, int dim) {
 }
 
 // Returns the columns of a thread of a chunk.
-int64_t ColumnVector(Job& job, const Loop& inner) {
-  int64_t vector = VectorWidth(job, inner.dim, inner.size);
+int64_t ColumnVector(Job& job, const CudaSchedule& s, const Loop& inner) {
+  int64_t vector = VectorWidth(job, s, inner.dim, inner.size);
   const int64_t registers = RegistersOfColumn(job, inner.dim);
   while (vector > kFewestColumns && vector * registers > kColumnRegisters) vector /= 2;
   return vector;
@@ -202,14 +265,19 @@ void ScheduleColumn(Job& job, bool alone, CudaSchedule& s) {
   s.mode = CudaSchedule::Mode::kColumn;
   const Loop& inner = s.parallel.back();
   int64_t outer = TripCount(s.parallel) / std::max<int64_t>(1, inner.size);
-  if (job.kind == Job::Kind::kWhole) s.vector = VectorWidth(job, inner.dim, inner.size);
-  if (job.kind == Job::Kind::kPartial) s.vector = ColumnVector(job, inner);
+  if (job.kind == Job::Kind::kWhole) s.vector = VectorWidth(job, s, inner.dim, inner.size);
+  if (job.kind == Job::Kind::kPartial) s.vector = ColumnVector(job, s, inner);
   if (job.kind == Job::Kind::kPartial && alone) s.resident = kColumnResident;
   // Uses narrower vectors if there would be too few blocks. Chunks keep full vectors: CountCudaChunks counts
   // on them.
   auto blocks = [&] { return outer * llvm::divideCeilSigned(inner.size, s.vector * kWarp); };
   while (job.kind != Job::Kind::kPartial && s.vector > 1 && blocks() < kManyCudaBlocks / 4) s.vector /= 2;
   s.width = ColumnWidth(llvm::divideCeilSigned(inner.size, s.vector));
+  // Few rows need few threads along them.
+  if (job.kind == Job::Kind::kWhole && alone) {
+    const int64_t deep = PowerOfTwoAtLeast(llvm::divideCeilSigned(TripCount(s.reduced), kFewestOfThread));
+    s.block = std::clamp(deep * s.width, kWarp, kCudaBlock);
+  }
   // Partial results are few bytes; the time goes into a thread's sequential reads, so blocks are deeper.
   if (job.kind == Job::Kind::kCombine && alone) {
     const int64_t deep = PowerOfTwoAtLeast(job.chunks / kFewestOfThread);
@@ -219,12 +287,10 @@ void ScheduleColumn(Job& job, bool alone, CudaSchedule& s) {
   s.blocks = outer * llvm::divideCeilSigned(inner.size, s.vector * s.width);
 }
 
-// True if threads run along the reduced loops. They use all reduced loops inside the parallel ones, so the
-// product of those sizes counts; a CPU needs a long innermost loop.
+// True if threads run along the reduced loops. If the innermost loop is reduced, parallel neighbours are not
+// adjacent in memory; a CPU needs a long innermost loop.
 bool ReducesCudaRows(const Loops& loops) {
-  int64_t length = 1;
-  for (size_t i = loops.all.size(); i-- > 0 && loops.is_reduced[i];) length *= loops.all[i].size;
-  return length >= kWarp || ReducesRows(loops);
+  return (!loops.is_reduced.empty() && loops.is_reduced.back()) || ReducesRows(loops);
 }
 
 }  // namespace
@@ -254,7 +320,10 @@ int64_t CountCudaChunks(Job& job) {
   int64_t shortest = kShortestRow, most = llvm::divideCeilSigned(kRowChunkBlocks, units);
   if (!ReducesCudaRows(loops) && !loops.parallel.empty()) {
     const Loop& inner = loops.parallel.back();
-    int64_t vectors = inner.size / ColumnVector(job, inner);
+    CudaSchedule s;
+    s.parallel = loops.parallel;
+    s.reduced = loops.reduced;
+    int64_t vectors = inner.size / ColumnVector(job, s, inner);
     int64_t width = ColumnWidth(vectors);
     units = rows / inner.size * llvm::divideCeilSigned(vectors, width);
     shortest = kFewestOfThread * kCudaBlock / width;

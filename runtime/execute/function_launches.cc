@@ -15,8 +15,11 @@
 namespace sinter::internal_session {
 namespace {
 
-// Replaying a single step costs no less than running it.
-constexpr size_t kLeastCaptured = 2;
+// A single kernel is captured if it has few blocks and writes few bytes: a graph takes the thread that launches
+// 2.2 us and a kernel alone 3 to 4, longer than such a kernel runs. A longer kernel alone may begin before
+// the one of the run before has ended.
+constexpr uint32_t kMostCapturedBlocks = 1024;
+constexpr uint64_t kMostCapturedBytes = 2 << 20;
 
 std::vector<bool> HostDevices(const SessionBuffers& memory) {
   std::vector<bool> is_host;
@@ -37,6 +40,15 @@ absl::Status WaitForCollectives(FunctionSteps& steps, std::span<const Collective
 
 bool CanBeCaptured(const LoadedStep& step) {
   return step.step == nullptr || step.step->capture_limit() != CaptureLimit::kNowhere;
+}
+
+bool IsShortKernel(const FunctionSteps& steps, uint32_t index) {
+  const fb::Step& step = *steps[index].table;
+  const fb::GpuKernelStep* const kernel = step.body_as_GpuKernelStep();
+  if (kernel == nullptr || kernel->grid() > kMostCapturedBlocks) return false;
+  uint64_t written = 0;
+  for (const uint32_t output : *step.outputs()) written += steps.table().buffers()->Get(output)->bytes();
+  return written <= kMostCapturedBytes;
 }
 
 bool IsCollective(const LoadedStep& step) { return step.table->body_as_CollectiveStep() != nullptr; }
@@ -66,8 +78,8 @@ absl::Status FunctionLaunches::Load() {
       const bool has_loops = std::ranges::any_of(
           launch.steps, [&](uint32_t step) { return steps_[step].table->body_as_LoopStep() != nullptr; });
       // Either all members of a collective capture it, or none.
-      loaded.may_capture =
-          is_capturable && (launch.steps.size() >= kLeastCaptured || has_exchanges || has_loops);
+      loaded.may_capture = is_capturable && (launch.steps.size() > 1 || has_exchanges || has_loops ||
+                                             IsShortKernel(steps_, launch.steps.front()));
       if (loaded.may_capture && RunSideBySide(launch.steps.size(), has_exchanges)) {
         loaded.order = OrderOf(launch);
       }

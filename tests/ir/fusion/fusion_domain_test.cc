@@ -167,6 +167,76 @@ TEST_F(FusionDomainTest, OneNestReducesRowsAndTheirColumns) {
   EXPECT_THAT(BufferAliases(body), ElementsAre(Pair(0u, 1u), Pair(1u, 2u), Pair(1u, 3u)));
 }
 
+// The two halves of a rotary embedding share the inputs' halves: one loop over a half, which stores both.
+TEST_F(FusionDomainTest, PartsOfAConcatAreStoredByTheLoopsThatComputeThem) {
+  mlir::Block& body = BodyOf(R"(
+func.func @f(%x: tensor<6x8xf32>, %c: tensor<6x4xf32>) {
+  %r = sinter.fusion(%x, %c : tensor<6x8xf32>, tensor<6x4xf32>) -> (tensor<6x8xf32>) {
+  ^bb0(%a: tensor<6x8xf32>, %b: tensor<6x4xf32>):
+    %low = sinter.slice %a [0, 0] [6, 4] [1, 1] : tensor<6x8xf32> -> tensor<6x4xf32>
+    %high = sinter.slice %a [0, 4] [6, 8] [1, 1] : tensor<6x8xf32> -> tensor<6x4xf32>
+    %p = sinter.mul %low, %b : tensor<6x4xf32>
+    %q = sinter.mul %high, %b : tensor<6x4xf32>
+    %y = sinter.concat %p, %q dim 1 : (tensor<6x4xf32>, tensor<6x4xf32>) -> tensor<6x8xf32>
+    sinter.yield %y : tensor<6x8xf32>
+  }
+  return
+})");
+  std::string why;
+  auto domain = AnalyzeFusion(body, &why);
+  ASSERT_TRUE(mlir::succeeded(domain)) << why;
+  ASSERT_EQ(domain->nests.size(), 1u);
+  EXPECT_EQ(domain->kind(), "map");
+  EXPECT_THAT(domain->nests[0].shape, ElementsAre(6, 4));
+  EXPECT_EQ(domain->nests[0].stored.size(), 2u);
+  EXPECT_THAT(domain->nests[0].outputs, ElementsAre(0, 0));
+  EXPECT_TRUE(domain->isConnected());
+  // Elements of x are read after others of y are stored.
+  EXPECT_TRUE(BufferAliases(body).empty());
+}
+
+TEST_F(FusionDomainTest, PartsOfOtherShapesHaveLoopsOfTheirOwn) {
+  mlir::Block& body = BodyOf(R"(
+func.func @f(%x: tensor<6x3xf32>, %z: tensor<6x5xf32>) {
+  %r = sinter.fusion(%x, %z : tensor<6x3xf32>, tensor<6x5xf32>) -> (tensor<6x8xf32>) {
+  ^bb0(%a: tensor<6x3xf32>, %b: tensor<6x5xf32>):
+    %p = sinter.neg %a : tensor<6x3xf32>
+    %y = sinter.concat %p, %b dim 1 : (tensor<6x3xf32>, tensor<6x5xf32>) -> tensor<6x8xf32>
+    sinter.yield %y : tensor<6x8xf32>
+  }
+  return
+})");
+  std::string why;
+  auto domain = AnalyzeFusion(body, &why);
+  ASSERT_TRUE(mlir::succeeded(domain)) << why;
+  EXPECT_EQ(domain->kind(), "horizontal");
+  ASSERT_EQ(domain->nests.size(), 2u);
+  EXPECT_THAT(domain->nests[0].shape, ElementsAre(6, 3));
+  EXPECT_THAT(domain->nests[1].shape, ElementsAre(6, 5));
+  EXPECT_TRUE(domain->nests[1].ops.empty());  // A copy of an input.
+  EXPECT_TRUE(domain->isConnected());
+}
+
+// Another op of the kernel reads the concat, so each of its elements is chosen from the parts.
+TEST_F(FusionDomainTest, AConcatThatIsReadIsAnIndexMap) {
+  mlir::Block& body = BodyOf(R"(
+func.func @f(%x: tensor<6x4xf32>) {
+  %r:2 = sinter.fusion(%x : tensor<6x4xf32>) -> (tensor<6x8xf32>, tensor<6x8xf32>) {
+  ^bb0(%a: tensor<6x4xf32>):
+    %p = sinter.neg %a : tensor<6x4xf32>
+    %y = sinter.concat %a, %p dim 1 : (tensor<6x4xf32>, tensor<6x4xf32>) -> tensor<6x8xf32>
+    %z = sinter.exp %y : tensor<6x8xf32>
+    sinter.yield %y, %z : tensor<6x8xf32>, tensor<6x8xf32>
+  }
+  return
+})");
+  std::string why;
+  auto domain = AnalyzeFusion(body, &why);
+  ASSERT_TRUE(mlir::succeeded(domain)) << why;
+  ASSERT_EQ(domain->nests.size(), 1u);
+  EXPECT_THAT(domain->nests[0].shape, ElementsAre(6, 8));
+}
+
 // A step counter, updated in place, and a number computed from it.
 TEST_F(FusionDomainTest, NumbersMadeOfEachOtherAreOneLoop) {
   mlir::Block& body = BodyOf(R"(

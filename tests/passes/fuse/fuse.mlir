@@ -100,15 +100,32 @@ func.func @updates_of_a_slice(%u: tensor<4x5xf32> {sinter.variable = @u}, %v: te
   return %nu, %nv, %nz : tensor<4x5xf32>, tensor<4x7xf32>, tensor<4x5xf32>
 }
 
-// Index maps fuse as well: a concat of a value from the same kernel,
+// Index maps fuse as well: a concat of a value from the same kernel, with a loop for each part,
 // CHECK-LABEL: func.func @concat
-// CHECK: sinter.fusion(%arg0, %arg1 : tensor<4xf32>, tensor<4xf32>) -> (tensor<8xf32>) attributes {kind = "map"}
+// CHECK: sinter.fusion(%arg0, %arg1 : tensor<4xf32>, tensor<4xf32>) -> (tensor<8xf32>) attributes {kind = "horizontal"}
 // CHECK: sinter.neg
 // CHECK: sinter.concat
 func.func @concat(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<8xf32> {
   %n = sinter.neg %x : tensor<4xf32>
   %c = sinter.concat %n, %y dim 0 : (tensor<4xf32>, tensor<4xf32>) -> tensor<8xf32>
   return %c : tensor<8xf32>
+}
+
+// with one loop for the parts that share their operands, although each costs too much to choose from,
+// CHECK-LABEL: func.func @gated_gradient
+// CHECK: sinter.fusion({{.*}}) -> (tensor<64x128xf32>) attributes {kind = "map"}
+// CHECK: sinter.concat
+// CHECK-NOT: sinter.fusion
+func.func @gated_gradient(%x: tensor<64x128xf32>, %g: tensor<64x64xf32>) -> tensor<64x128xf32> {
+  %gate = sinter.slice %x [0, 0] [64, 64] [1, 1] : tensor<64x128xf32> -> tensor<64x64xf32>
+  %up = sinter.slice %x [0, 64] [64, 128] [1, 1] : tensor<64x128xf32> -> tensor<64x64xf32>
+  %s = sinter.sigmoid %gate : tensor<64x64xf32>
+  %e = sinter.exp %s : tensor<64x64xf32>
+  %p = sinter.mul %e, %up : tensor<64x64xf32>
+  %q = sinter.mul %p, %g : tensor<64x64xf32>
+  %r = sinter.mul %e, %g : tensor<64x64xf32>
+  %c = sinter.concat %q, %r dim 1 : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x128xf32>
+  return %c : tensor<64x128xf32>
 }
 
 // and a transpose of one.

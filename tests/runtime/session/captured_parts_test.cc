@@ -65,6 +65,27 @@ TEST(CapturedPartsTest, AStepThatAllocatesDoesNot) {
   EXPECT_EQ(gpus[0].counts().launches, 4);
 }
 
+// A graph takes the thread that launches less time than a kernel, so a kernel that is short is captured alone.
+TEST(CapturedPartsTest, AShortKernelAloneIsCaptured) {
+  for (const uint32_t numbers : {kNumbers, 1u << 20}) {
+    TestPlan plan;
+    plan.UseDevices({Device::Gpu(0)});
+    TestFunction f(plan, "f");
+    const uint32_t x = f.Input("x", DType::kF32, {numbers}), y = f.Arena(DType::kF32, {numbers});
+    f.GpuKernel("add_f32", {x, x}, {y}, numbers);
+    f.Output("y", y);
+    FakeGpus gpus;
+    absl::StatusOr<Session> session = gpus.MakeSession(plan);
+    ASSERT_TRUE(session.ok()) << session.status();
+    for (int run = 0; run < 3; ++run) {
+      absl::StatusOr<Outputs> out = session->Run("f", {{"x", Filled(numbers, 2)}});
+      ASSERT_TRUE(out.ok()) << out.status();
+      EXPECT_THAT(*(*out)["y"].Span<float>(), Each(4));
+    }
+    EXPECT_EQ(gpus[0].counts().captures, numbers == kNumbers ? 1 : 0);
+  }
+}
+
 TEST(CapturedPartsTest, ProfilesTimeEveryStep) {
   FakeGpus gpus;
   absl::StatusOr<Session> session = gpus.MakeSession(PlanAround("waiting_f32"));
