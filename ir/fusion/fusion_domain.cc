@@ -266,7 +266,7 @@ class NestSplitter {
       groups_.insert(op);
       for (Value operand : op->getOperands()) {
         Operation* def = operand.getDefiningOp();
-        if (!def || !members_.contains(def) || def->getNumOperands() == 0) continue;
+        if (!def || !members_.contains(def) || FollowsFromPosition(def)) continue;
         // One-element values that depend on each other share a loop.
         if (!uniform.contains(operand) || Product(ShapeOf(op->getResult(0))) == 1) groups_.unionSets(op, def);
       }

@@ -127,6 +127,10 @@ mlir::LogicalResult VerifyFusedBody(mlir::Operation* holder, mlir::Block& body);
 // group reads.
 bool IsStoredInParts(mlir::Value value, llvm::ArrayRef<mlir::Operation*> ops);
 
+// True if an element of the op follows from its position alone: a constant, an iota, or the comparison of an
+// iota with a number, the mask of a padding. Loops do not belong together because they share one.
+bool FollowsFromPosition(mlir::Operation* op);
+
 // True if `op` is a reshape that only adds or drops dimensions of size 1.
 bool IsUnitReshape(mlir::Operation* op);
 

@@ -36,7 +36,7 @@ llvm::SetVector<Value> CommonValues(const FusionGraph& graph, unsigned group) {
       Operation* def = operand.getDefiningOp();
       if (!def || !held.contains(def)) {
         if (ShapeOf(operand) == shape) values.insert(operand);
-      } else if (graph.isInlined(def) && def->getNumOperands() > 0) {
+      } else if (graph.isInlined(def) && !ir::FollowsFromPosition(def)) {
         if (!uniform.contains(operand) || IsNumber(op->getResult(0))) values.insert(operand);
       }
     }
