@@ -45,6 +45,7 @@ struct Options {
   bool json = false;
   bool fuse = true;
   bool keep_casts = true;
+  bool pad_products = true;
   bool profile = false;
   sn::CpuMatmuls matmuls = sn::CpuMatmuls::kSameBits;
   std::vector<sn::Device> devices;
@@ -113,6 +114,7 @@ absl::StatusOr<sn::Session> Start(const sn::Graph& graph, const Options& options
   compile.gpu_architectures = options.architectures;
   compile.fuse = compile.fuse_epilogues = options.fuse;
   compile.keep_casts = options.keep_casts;
+  if (!options.pad_products) compile.pad_products = sn::PadProducts::kNever;
   compile.memory_limit = options.memory_limit;
   compile.row_chunk_bytes = options.row_chunk_bytes;
   SINTER_ASSIGN_OR_RETURN(sn::Plan plan, sn::Compile(graph, compile));
@@ -436,6 +438,7 @@ int main(int argc, char** argv) {
       ->check(CLI::PositiveNumber);
   app.add_flag("!--no-fuse", options.fuse, "compile without fusion");
   app.add_flag("!--no-keep-casts", options.keep_casts, "cast variables in every run");
+  app.add_flag("!--no-pad-products", options.pad_products, "leave the sizes of matmuls as they are");
   std::vector<std::string> devices = {"cpu:0"};
   app.add_option("--device", devices,
                  "cpu:0, a GPU such as gpu:0, or several. Several devices train together, each with a "

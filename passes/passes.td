@@ -315,6 +315,27 @@ def PadChannels : Pass<"sinter-pad-channels", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }
 
+def PadProducts : Pass<"sinter-pad-products", "::mlir::func::FuncOp"> {
+  let summary = "Pad the sizes of matmuls to multiples of what a GPU's tensor cores read, where that saves time";
+  let description = [{
+    A GPU's library multiplies matrices of bf16, f16 and tf32 fast if their rows are multiples of 16 bytes. A matmul with other
+    rows, such as one over a vocabulary of 50,257 words, becomes one of padded operands, with zeros in the padding of
+    the terms, if the time that this saves is more than the time of the copies that it needs
+    (passes/layout/product_padding.h).
+
+    The kernel that computes an operand stores it padded, and readers of the result take a part of it, so most padding needs
+    no copy. Pointwise ops, broadcasts, reshapes and reductions between two padded values, such as a softmax and its gradient,
+    compute padded values themselves, with a mask where the padding would count; so they stay one kernel, and with whole rows a
+    faster one (passes/layout/wide_values.h). An infinity in an operand may become NaN in the rows that it is a term of.
+    With `report`, a remark for each product with such rows.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+  let options = [
+    Option<"always", "always", "bool", "false", "Pad every product with such rows, also where copies cost more">,
+    Option<"report", "report", "bool", "false", "Report products that are padded, and why others are not">
+  ];
+}
+
 def ChunkRows : Pass<"sinter-chunk-rows", "::mlir::func::FuncOp"> {
   let summary = "Compute large matmuls and the work on their rows in chunks of rows";
   let description = [{

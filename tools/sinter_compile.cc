@@ -80,6 +80,7 @@ int main(int argc, char** argv) {
   CLI::App app{"Compiles a program in MLIR text to a plan."};
   Options options;
   bool no_fuse = false, no_epilogues = false, no_in_place = false, no_reuse = false, no_keep_casts = false;
+  bool no_pad_products = false;
   app.add_option("program", options.program, "the program's .mlir file")->required();
   app.add_option("-o,--output", options.output,
                  "plan file to write; without it, only checks, reports and dumps");
@@ -107,6 +108,7 @@ int main(int argc, char** argv) {
   app.add_flag("--no-fuse-epilogues", no_epilogues, "do not fuse biases and activations into library calls");
   app.add_flag("--no-keep-casts", no_keep_casts,
                "cast variables to bf16 or f16 in every run instead of keeping replicas");
+  app.add_flag("--no-pad-products", no_pad_products, "leave the sizes of matmuls as they are");
   app.add_flag("--no-in-place", no_in_place, "no step writes over its inputs");
   app.add_flag("--no-reuse-memory", no_reuse, "every value gets its own memory");
   app.add_flag("--check-indices", options.compile.check_indices,
@@ -121,6 +123,7 @@ int main(int argc, char** argv) {
   options.compile.fuse = !no_fuse;
   options.compile.fuse_epilogues = !no_epilogues;
   options.compile.keep_casts = !no_keep_casts;
+  if (no_pad_products) options.compile.pad_products = sinter::PadProducts::kNever;
   options.compile.in_place = !no_in_place;
   options.compile.reuse_memory = !no_reuse;
   return sinter::tools::ExitCode("sinter-compile", Compile(std::move(options)));

@@ -3,10 +3,10 @@
 
 usage: torch_gpu.py WORKLOAD[:MODE[:BATCH]] ...
 
-Workloads: gpt2, llama, resnet50, lenet, mlp6, and ops, the memory-bound kernels. Modes: eager; default,
-reduce-overhead and max-autotune, the modes of torch.compile; graph (lenet, mlp6): the whole step of the compiled
-model with its optimizer, replayed as one CUDA graph. f32 may be computed in tf32. PyTorch draws data and
-weights; judge_torch.py compares numbers.
+Workloads: gpt2, gpt2_uneven (1,000 positions, 50,257 words), llama, resnet50, lenet, mlp6, and ops, the memory-bound
+kernels. Modes: eager; default, reduce-overhead and max-autotune, the modes of torch.compile; graph (lenet, mlp6): the
+whole step of the compiled model with its optimizer, replayed as one CUDA graph. f32 may be computed in tf32. PyTorch
+draws data and weights; judge_torch.py compares numbers.
 """
 
 import json
@@ -163,12 +163,14 @@ def run_train(name, mode, batch):
     torch.cuda.reset_peak_memory_stats()
     torch.manual_seed(0)
     amp = True
-    if name == "gpt2":
-        B = batch or 32
-        m = GPT().to(dev)
+    if name in ("gpt2", "gpt2_uneven"):
+        B, V, T = batch or 32, 50304, 1024
+        if name == "gpt2_uneven":
+            V, T = 50257, 1000
+        m = GPT(V=V, T=T).to(dev)
         opt = torch.optim.AdamW(m.parameters(), lr=6e-4, betas=(0.9, 0.95), weight_decay=0.1, fused=True)
-        data = (torch.randint(0, 50257, (B, 1024), device=dev), torch.randint(0, 50257, (B, 1024), device=dev))
-        unit = B * 1024
+        data = (torch.randint(0, 50257, (B, T), device=dev), torch.randint(0, 50257, (B, T), device=dev))
+        unit = B * T
     elif name == "llama":
         B = batch or 4
         m = Llama().to(dev)

@@ -31,6 +31,9 @@ enum class Layout { kAuto, kNchw, kNhwc, kNchw16n };
 // device.
 enum class Copies { kExplicit, kAutomatic };
 
+// Which matmuls on GPUs are padded, of those whose rows are no multiples of what tensor cores read.
+enum class PadProducts { kNever, kWhereFaster, kAlways };
+
 // The CPUs that a plan's code is compiled for, one or several. A name or a list of names converts to
 // TargetCpus.
 struct TargetCpus {
@@ -75,6 +78,9 @@ struct CompileOptions {
   // Keeps a bf16 or f16 copy of a variable that matmuls read in that type, so that no run casts it. The
   // results are the same bits. Ignored with a memory_limit, which computes casts where they are read.
   bool keep_casts = true;
+  // Pads matmuls on GPUs whose rows are no multiples of 16 bytes, such as those over a vocabulary of 50,257
+  // words. kAlways is for tests: also where that is slower.
+  PadProducts pad_products = PadProducts::kWhereFaster;
   bool in_place = true;
   bool reuse_memory = true;
   // The layout of convolutions and pools; inputs and outputs keep the graph's layout. kNchw16n, [N / 16, C,

@@ -145,6 +145,12 @@ void PadChannels(Manager& m, const CompileOptions& o) {
   if (AllowsNhwc(o)) m.addNestedPass<FuncOp>(createPadChannels());
 }
 
+void PadRows(Manager& m, const CompileOptions& o) {
+  if (o.pad_products == PadProducts::kNever) return;
+  m.addNestedPass<FuncOp>(
+      createPadProducts({.always = o.pad_products == PadProducts::kAlways, .report = o.report}));
+}
+
 void MoveReshapes(Manager& m, const CompileOptions& o) {
   if (o.fuse) m.addNestedPass<FuncOp>(createMoveReshapes());
   m.addNestedPass<FuncOp>(mlir::createCSEPass());
@@ -198,6 +204,7 @@ std::vector<Stage> TensorStages() {
       {"assign-layouts", AssignLayouts},
       {"gather-pixels", GatherPixels},
       Simplified({"pad-channels", PadChannels}),
+      Simplified({"pad-products", PadRows, &CompileReport::memory}),
       Simplified({"chunk-rows", ChunkRows, &CompileReport::memory}),
       {"fuse-gelu-gradient",
        [](Manager& m, const Options& o) {

@@ -77,6 +77,7 @@ TargetModel CpuModel() {
       .computes_attention = false,
       .matmul_adds = false,
       .library_alignment = 1,
+      .product_alignment = 1,
       .low_precision_layout = std::nullopt,
       .f32_layout = std::nullopt,
       .has_blocked_images = true,
@@ -104,6 +105,7 @@ TargetModel CudaModel() {
       .computes_attention = true,
       .matmul_adds = true,
       .library_alignment = kAccessBytes,
+      .product_alignment = 16,  // A row's step in the descriptors of the copy engine.
       // Matrix units need the channels of 16-bit images to be adjacent; the f32 kernels do not.
       .low_precision_layout = ImageLayout::nhwc,
       .f32_layout = ImageLayout::nchw,

@@ -67,6 +67,9 @@ struct TargetModel {
   bool matmul_adds;
   // Alignment in bytes of values that libraries read.
   int64_t library_alignment;
+  // Matmuls on tensor cores are fast if rows of their operands and results are multiples of this many bytes;
+  // 1 if any rows are.
+  int64_t product_alignment;
 
   // Images.
   // The layout of convolutions and pools whose images have 16-bit elements, and other elements; nullopt if

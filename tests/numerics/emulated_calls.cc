@@ -321,10 +321,10 @@ EmulatedCalls::EmulatedCalls() : impl_(std::make_unique<Impl>()) {}
 EmulatedCalls::~EmulatedCalls() = default;
 
 absl::Status EmulatedCalls::AddPrograms(const std::string& text,
-                                        const std::map<std::string, Program>& programs) {
+                                        const std::map<std::string, Program>& programs,
+                                        CompileOptions options) {
   // Without an architecture Compile stops after the last pass with an error, and the plan has been dumped.
   // This avoids NVRTC and its time.
-  CompileOptions options;
   options.device = Device::Gpu(0);
   options.gpu_architectures = {};
   options.dump_stages = {"verify-plan"};

@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "sinter/frontend/compile/compile.h"
 #include "sinter/tests/numerics/tolerances.h"
 #include "sinter/tests/reference/value.h"
 
@@ -54,8 +55,10 @@ class EmulatedCalls {
     bool draws_inputs = false;
   };
   // Compiles a module for gpu:0 up to its plan and notes the calls of the functions in `programs` (by name).
-  // The reference computes the operands of the calls. UNIMPLEMENTED if an op has no kernel for GPUs.
-  absl::Status AddPrograms(const std::string& text, const std::map<std::string, Program>& programs);
+  // The reference computes the operands of the calls. `options` names no device. UNIMPLEMENTED if an op has
+  // no kernel for GPUs.
+  absl::Status AddPrograms(const std::string& text, const std::map<std::string, Program>& programs,
+                           CompileOptions options = {});
   // Adds the only plan.call of a module with one plan.function. The inputs are random values between low and
   // high.
   absl::Status AddCall(const std::string& text, OpClass op_class, double low, double high);

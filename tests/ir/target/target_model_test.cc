@@ -115,6 +115,8 @@ TEST_F(TargetModelTest, RowsSayWhatTheTargetsDo) {
   EXPECT_TRUE(Cpu().has_blocked_images);
   EXPECT_FALSE(Gpu().has_blocked_images);
   EXPECT_EQ(Cpu().channel_multiple, 1);
+  EXPECT_EQ(Cpu().product_alignment, 1);
+  EXPECT_EQ(Gpu().product_alignment, 16);
   EXPECT_EQ(Gpu().channel_multiple, 8);
   EXPECT_EQ(Cpu().library_alignment, 1);
   EXPECT_EQ(Gpu().library_alignment, 16);
