@@ -10,6 +10,64 @@ constexpr int64_t kFewTiles = kPlannedGpu.multiprocessors / 2;
 constexpr double kMostSplitFlops = 2 << 26;  // Larger matmuls keep a GPU busy even with few tiles.
 constexpr int64_t kMostTiles = 16;           // Tiles of a warp: 64 registers of sums.
 
+// Estimates of convolutions, in nanoseconds and cycles of an H200 (docs/performance-notes.md: small
+// convolutions on a GPU).
+constexpr double kLaunchTime = 1000, kCyclesPerTime = 1.7;
+constexpr double kLibraryTime = 8000, kLibraryFlopsPerTime = 60000;
+// A block alone on its multiprocessor takes this much longer than its share of a busy one.
+constexpr double kLoneBlock = 2.2;
+constexpr int64_t kResidentWarps = 32;
+// Cycles until loads from memory arrive, and for the start and the end of a warp.
+constexpr double kLoadCycles = 700, kWarpCycles = 1500;
+
+// Blocks of the busiest multiprocessor.
+int64_t BlocksOfOne(int64_t blocks) { return llvm::divideCeilSigned(blocks, kPlannedGpu.multiprocessors); }
+
+double ImageTime(const kernels::ConvGeometry& conv, const ConvTiles& tiles) {
+  const double block = tiles.cycles / static_cast<double>(tiles.parts);
+  const double blocks = static_cast<double>(BlocksOfOne(conv.batch * tiles.parts));
+  return kLaunchTime + block * std::max(blocks, kLoneBlock) / kCyclesPerTime;
+}
+
+// cuDNN pads channels to the sizes of its tiles.
+double LibraryTime(const kernels::ConvGeometry& conv) {
+  const double products = 1.0 * conv.batch * conv.out_pixels() * RoundUp(conv.out_channels, 32) *
+                          RoundUp(conv.in_channels, 8) * conv.taps();
+  return kLibraryTime + 2 * products / kLibraryFlopsPerTime;
+}
+
+// Returns the estimate of conv_direct.cuh with these tiles.
+double DirectTime(const kernels::ConvGeometry& conv, const DirectTiles& t) {
+  const int64_t steps = llvm::divideCeilSigned(conv.in_channels * conv.taps(), kTileN),
+                own = llvm::divideCeilSigned(steps, t.warps_k),
+                warps = BlocksOfOne(t.blocks) * t.warps_m * t.warps_k, loads = 4 * t.tiles_m + 2 * t.tiles_n,
+                together = loads <= 6    ? 6
+                           : loads <= 12 ? 4
+                                         : 2;
+  // Loads of tiles, their addresses, and products.
+  const double step = 20.0 * static_cast<double>(t.tiles_m) + 10.0 * static_cast<double>(t.tiles_n);
+  const double busy = static_cast<double>(warps * own) * step;
+  const double waiting = static_cast<double>(llvm::divideCeilSigned(warps, kResidentWarps)) *
+                         (static_cast<double>(llvm::divideCeilSigned(own, together)) * kLoadCycles);
+  return kLaunchTime + (kWarpCycles + std::max(busy, waiting)) / kCyclesPerTime;
+}
+
+struct Choice {
+  ConvKernel kernel;
+  double nanoseconds;
+};
+
+Choice ChoiceOf(Conv2dOp op, ImageLayout layout) {
+  if (!IsPlainInAnyLayout(op)) return {ConvKernel::library, 0};
+  const kernels::ConvGeometry conv = ConvGeometryOf(op, op.getX(), op.getWeights(), op.getResult());
+  const std::optional<ConvTiles> tiles = layout == ImageLayout::nchw ? TilesOf(conv) : std::nullopt;
+  const double direct = DirectTilesOf(conv).nanoseconds, library = LibraryTime(conv);
+  if (tiles && ImageTime(conv, *tiles) <= std::min(direct, 2 * library))
+    return {ConvKernel::image, ImageTime(conv, *tiles)};
+  if (direct <= library) return {ConvKernel::direct, direct};
+  return {ConvKernel::library, library};
+}
+
 }  // namespace
 
 int64_t MatmulTiles(const MatmulSizes& sizes) {
@@ -28,8 +86,30 @@ bool Computes(MatmulOp op) {
          2.0 * s.m * s.n * s.k <= kMostSplitFlops;
 }
 
-bool Computes(Conv2dOp op) {
-  return IsPlain(op) && TilesOf(ConvGeometryOf(op, op.getX(), op.getWeights(), op.getResult())).has_value();
+bool Computes(Conv2dOp op) { return KernelOf(op) != ConvKernel::library; }
+
+ConvKernel KernelOf(Conv2dOp op) { return ChoiceOf(op, op.getLayout()).kernel; }
+double TimeOf(Conv2dOp op, ImageLayout layout) { return ChoiceOf(op, layout).nanoseconds; }
+
+DirectTiles DirectTilesOf(const kernels::ConvGeometry& conv) {
+  const int64_t columns = llvm::divideCeilSigned(conv.out_channels, kTileN);
+  DirectTiles best = {};
+  for (int64_t tiles_m : {1, 2}) {
+    for (int64_t tiles_n : {1, 2, 4}) {
+      if (tiles_n >= 2 * columns) continue;
+      for (int64_t warps_k : {1, 2, 4, 8}) {
+        for (int64_t warps_m = 1; warps_m * warps_k <= 8; warps_m *= 2) {
+          const int64_t rows =
+              llvm::divideCeilSigned(conv.batch * conv.out_pixels(), kSumTile * tiles_m * warps_m);
+          DirectTiles tiles = {warps_m, warps_k, tiles_m, tiles_n,
+                               rows * llvm::divideCeilSigned(columns, tiles_n)};
+          tiles.nanoseconds = DirectTime(conv, tiles);
+          if (best.blocks == 0 || tiles.nanoseconds < best.nanoseconds) best = tiles;
+        }
+      }
+    }
+  }
+  return best;
 }
 
 int64_t PitchOf(int64_t length) {

@@ -1,9 +1,10 @@
 // Decides which GPU matmuls and convolutions run on Sinter's own tf32 kernels.
-// All others run on cuBLASLt and cuDNN. The own kernels compute small matmuls and convolutions with few
-// channels (kernels/cuda/split_matmul.cuh, conv.cuh). Only this file decides. The kernel catalogue and the
-// pass fuse-epilogue use its answer: the relu of the own kernels keeps NaN, the libraries' relu does not.
+// All others run on cuBLASLt and cuDNN. The own kernels compute small matmuls, convolutions with few
+// channels and small convolutions (kernels/cuda/split_matmul.cuh, conv.cuh, conv_direct.cuh). Only this file
+// decides. The kernel catalogue and the pass fuse-epilogue use its answer: the relu of the own kernels keeps
+// NaN, the libraries' relu does not.
 //
-//   if (ir::tf32::Computes(conv)) {
+//   if (ir::tf32::KernelOf(conv) == ir::tf32::ConvKernel::image) {
 //     ir::tf32::ConvTiles tiles = *ir::tf32::TilesOf(
 //         ir::ConvGeometryOf(conv, conv.getX(), conv.getWeights(), conv.getResult()));
 //   }
@@ -55,17 +56,40 @@ struct ConvTiles {
 // Returns nullopt if there are too many output channels, or if the images or the weights are too large.
 std::optional<ConvTiles> TilesOf(const kernels::ConvGeometry& conv);
 
-// True if a convolution or its gradient is a non-empty f32 op with tf32 allowed, in nchw, one group, and with
-// relu or no activation.
+// Tiles of a convolution whose blocks share nothing: a block computes warps_m * tiles_m tiles of pixels, of
+// all images, in tiles_n tiles of channels. warps_k warps share the terms of a tile.
+struct DirectTiles {
+  int64_t warps_m, warps_k, tiles_m, tiles_n, blocks;
+  double nanoseconds;
+};
+DirectTiles DirectTilesOf(const kernels::ConvGeometry& conv);
+
+// The kernels that compute a forward convolution: cuDNN's, an image a block (conv.cuh), or none shared
+// (conv_direct.cuh).
+enum class ConvKernel { library, image, direct };
+// Returns the kernel with the shortest estimate on kPlannedGpu. The estimates of own kernels count the blocks
+// that they give each multiprocessor: one block alone waits for its own loads.
+ConvKernel KernelOf(Conv2dOp op);
+// Returns the estimate in nanoseconds of the fastest kernel for images in `layout`. 0 if the op is not
+// IsPlainInAnyLayout.
+double TimeOf(Conv2dOp op, ImageLayout layout);
+
+// True if a convolution or its gradient is a non-empty f32 op with tf32 allowed, one group, and with relu or
+// no activation.
 template <typename Op>
-bool IsPlain(Op op) {
+bool IsPlainInAnyLayout(Op op) {
   const auto has_elements = [](mlir::Value v) {
     return llvm::cast<mlir::RankedTensorType>(v.getType()).getNumElements() > 0;
   };
   const bool known = op.getActivation() == Activation::none || op.getActivation() == Activation::relu;
   return op.getResult().getType().getElementType().isF32() && op.getMath() == MathMode::tf32 &&
-         op.getLayout() == ImageLayout::nchw && op.getGroups() == 1 && known &&
-         has_elements(op.getResult()) && llvm::all_of(op->getOperands(), has_elements);
+         op.getGroups() == 1 && known && has_elements(op.getResult()) &&
+         llvm::all_of(op->getOperands(), has_elements);
+}
+// Such an op in nchw.
+template <typename Op>
+bool IsPlain(Op op) {
+  return op.getLayout() == ImageLayout::nchw && IsPlainInAnyLayout(op);
 }
 
 }  // namespace sinter::ir::tf32

@@ -195,12 +195,13 @@ std::vector<Case> MatmulCases() {
 std::vector<Case> ConvCases() {
   std::vector<Case> cases;
   auto add = [&](const std::string& name, const std::string& x, const std::string& w, const std::string& y,
-                 const std::string& padding) {
+                 const std::string& padding, const std::string& layout = "0") {
     const std::string images = absl::StrCat("tensor<", x, "xf32>"),
                       weights = absl::StrCat("tensor<", w, "xf32>"),
                       result = absl::StrCat("tensor<", y, "xf32>");
     const std::string attributes =
-        absl::StrCat(" {math = 1 : i32, strides = array<i64: 1, 1>, padding = array<i64: ", padding,
+        absl::StrCat(" {layout = ", layout,
+                     " : i32, math = 1 : i32, strides = array<i64: 1, 1>, padding = array<i64: ", padding,
                      ">, dilations = array<i64: 1, 1>, groups = 1 : i64} : (");
     auto conv = [&](std::string op, std::string a, std::string b, std::string r,
                     std::vector<std::string> kernels) {
@@ -209,6 +210,7 @@ std::vector<Case> ConvCases() {
                        std::move(kernels)});
     };
     conv("conv2d", images, weights, result, {"conv2d"});
+    if (layout != "0") return;
     conv("conv2d_input_grad", result, weights, images, {"conv2d_input_grad"});
     conv("conv2d_weight_grad", images, result, weights, {"conv2d_weight_grad_groups", "conv2d_weight_grad"});
   };
@@ -217,6 +219,8 @@ std::vector<Case> ConvCases() {
   add("of small results", "9x24x8x8", "32x24x3x3", "9x32x6x6", "0, 0, 0, 0");
   add("padded", "7x3x32x32", "16x3x3x3", "7x16x32x32", "1, 1, 1, 1");
   add("unevenly padded", "1x5x9x7", "3x5x2x3", "1x3x9x8", "0, 1, 2, 1");
+  add("with channels last", "3x12x16x128", "3x128x5x5", "3x12x16x3", "2, 2, 2, 2", "1");
+  add("of many pixels with channels last", "16x64x40x8", "33x8x1x1", "16x64x40x33", "0, 0, 0, 0", "1");
   return cases;
 }
 

@@ -214,10 +214,37 @@ TEST_F(CudaCatalogTest, LeavesOtherConvolutionsToTheLibrary) {
   EXPECT_FALSE(has("4x4x8x8", "6x4x3x3", "4x6x6x6", "f32", "groups = 1 : i64"));
   EXPECT_FALSE(has("4x4x8x8", "6x4x3x3", "4x6x6x6", "bf16", "groups = 1 : i64"));
   EXPECT_FALSE(has("4x4x8x8", "6x2x3x3", "4x6x6x6", "f32", "math = 1 : i32, groups = 2 : i64"));
-  EXPECT_FALSE(has("4x8x8x4", "6x4x3x3", "4x6x6x6", "f32", absl::StrCat("layout = 1 : i32, ", tf32)));
+  EXPECT_TRUE(has("4x8x8x4", "6x4x3x3", "4x6x6x6", "f32", absl::StrCat("layout = 1 : i32, ", tf32)));
+  EXPECT_FALSE(has("4x8x8x4", "6x4x3x3", "4x6x6x6", "f32", "layout = 1 : i32, groups = 1 : i64"));
   EXPECT_FALSE(has("0x4x8x8", "6x4x3x3", "0x6x6x6", "f32", tf32));
-  EXPECT_FALSE(has("4x4x8x8", "65x4x3x3", "4x65x6x6", "f32", tf32));
-  EXPECT_FALSE(has("4x64x58x58", "64x64x3x3", "4x64x56x56", "f32", tf32));
+  EXPECT_TRUE(has("4x4x8x8", "65x4x3x3", "4x65x6x6", "f32", tf32));
+  EXPECT_FALSE(has("64x64x58x58", "64x64x3x3", "64x64x56x56", "f32", tf32));
+  EXPECT_FALSE(
+      has("64x58x58x64", "64x64x3x3", "64x56x56x64", "f32", absl::StrCat("layout = 1 : i32, ", tf32)));
+}
+
+// An image a block pays for many images of few channels. A few images have few blocks, so pixels and channels
+// are distributed instead, in either layout.
+TEST_F(CudaCatalogTest, ConvolutionsOfFewImagesHaveManyBlocks) {
+  auto call_of = [&](const std::string& x, const std::string& w, const std::string& y, int layout) {
+    auto type = [](const std::string& dims) { return absl::StrCat("tensor<", dims, "xf32>"); };
+    absl::StatusOr<CudaCatalogCall> call = Lower(
+        absl::StrCat("%a: ", type(x), ", %b: ", type(w)),
+        absl::StrCat("sinter.conv2d %a, %b {math = 1 : i32, groups = 1 : i64, strides = array<i64: 1, 1>, "
+                     "padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, layout = ",
+                     layout, " : i32} : (", type(x), ", ", type(w), ") -> ", type(y)));
+    EXPECT_TRUE(call.ok()) << call.status();
+    return call.ok() ? call->launches[0] : CudaCatalogLaunch();
+  };
+  const CudaCatalogLaunch many = call_of("256x20x13x13", "50x20x5x5", "256x50x9x9", 0);
+  EXPECT_THAT(many.source().text, HasSubstr("  Convolve("));
+  EXPECT_EQ(many.grid, 256);
+  for (const int layout : {0, 1}) {
+    const CudaCatalogLaunch few = layout == 0 ? call_of("3x128x12x16", "3x128x5x5", "3x3x8x12", 0)
+                                              : call_of("3x12x16x128", "3x128x5x5", "3x8x12x3", 1);
+    EXPECT_THAT(few.source().text, HasSubstr("  ConvolveDirectly("));
+    EXPECT_GE(few.grid, 18);
+  }
 }
 
 // If images are larger than g, or strides are not 1: columns and their sum. Otherwise: a convolution with the

@@ -300,6 +300,22 @@ const Conv kTf32Convs[] = {
      "strides = array<i64: 2, 2>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>"},
     {"strided_chunks", "2x5x40x38", "48x5x2x2", "2x48x20x19",
      "strides = array<i64: 2, 2>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>"},
+    {"nhwc", "3x7x8x3", "4x3x3x2", "3x5x7x4",
+     "layout = 1 : i32, strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: "
+     "1, "
+     "1>",
+     "4"},
+    {"nhwc_uneven", "2x7x6x37", "19x37x3x2", "2x4x5x19",
+     "layout = 1 : i32, strides = array<i64: 2, 1>, padding = array<i64: 1, 1, 0, 1>, dilations = array<i64: "
+     "1, "
+     "2>"},
+    {"nhwc_many_pixels", "16x64x40x4", "33x4x1x1", "16x64x40x33",
+     "layout = 1 : i32, strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: "
+     "1, "
+     "1>",
+     "33"},
+    {"many_channels", "2x70x6x5", "70x70x3x3", "2x70x6x5",
+     "strides = array<i64: 1, 1>, padding = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>", "70"},
 };
 
 void AddTf32Convs(std::vector<OpCase>& cases) {

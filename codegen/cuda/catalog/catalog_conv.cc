@@ -1,6 +1,6 @@
-// Convolutions of few channels in tf32, and their gradients.
-// Uses kernels/cuda/conv.cuh, conv_columns.cuh and conv_weight_grad.cuh. cuDNN's deterministic kernels are an
-// order of magnitude slower here: docs/performance-notes.md.
+// Convolutions of few channels in tf32, and their gradients; small convolutions.
+// Uses kernels/cuda/conv.cuh, conv_direct.cuh, conv_columns.cuh and conv_weight_grad.cuh. cuDNN's
+// deterministic kernels are an order of magnitude slower here: docs/performance-notes.md.
 #include <algorithm>
 #include <optional>
 
@@ -204,8 +204,32 @@ absl::StatusOr<CudaCatalogCall> LowerConv(mlir::Operation* op, const ConvGeometr
   return call;
 }
 
+absl::StatusOr<CudaCatalogCall> LowerDirect(ir::Conv2dOp op, const ConvGeometry& conv) {
+  const ir::tf32::DirectTiles t = ir::tf32::DirectTilesOf(conv);
+  const int64_t threads = t.warps_m * t.warps_k * kWarp;
+  CatalogText text = TextOf(conv, threads, PitchOf(1));
+  text.Number("kLast", op.getLayout() == ir::ImageLayout::nhwc);
+  text.Number("kWarpsM", t.warps_m).Number("kWarpsK", t.warps_k);
+  text.Number("kTilesM", t.tiles_m).Number("kTilesN", t.tiles_n);
+  text.Number("kHasBias", static_cast<bool>(op.getBias()));
+  text.Number("kRelu", op.getActivation() == ir::Activation::relu);
+  text.Append(kernels::CudaText("conv_direct"));
+  std::vector<CatalogArgument> inputs;
+  for (unsigned i = 0; i < op->getNumOperands(); ++i) inputs.push_back({In(op, i), "const float"});
+  CudaCatalogCall call;
+  call.flops = conv.flops();
+  call.launches.push_back(
+      text.Launch(op->getName().stripDialect().str(),
+                  op.getBias() ? "ConvolveDirectly($0, $1, $2, $3)" : "ConvolveDirectly($0, $1, nullptr, $2)",
+                  inputs, {{Out(op, 0), "float"}}, t.blocks, threads));
+  SINTER_RETURN_IF_ERROR(CheckGrids(op, call));
+  return call;
+}
+
 absl::StatusOr<CudaCatalogCall> LowerConv2d(mlir::Operation* op) {
   auto conv = llvm::cast<ir::Conv2dOp>(op);
+  if (ir::tf32::KernelOf(conv) == ir::tf32::ConvKernel::direct)
+    return LowerDirect(conv, ir::ConvGeometryOf(conv, conv.getX(), conv.getWeights(), conv.getResult()));
   return LowerConv(op, ir::ConvGeometryOf(conv, conv.getX(), conv.getWeights(), conv.getResult()),
                    /*is_turned=*/false, static_cast<bool>(conv.getBias()),
                    conv.getActivation() == ir::Activation::relu);
