@@ -1,10 +1,12 @@
-// Pools: one thread computes a result of kVector adjacent channels (nhwc) or of one pixel (nchw).
+// Pools: one thread computes a result of kVector adjacent channels (nhwc) or of kRun adjacent pixels (nchw).
 // In both layouts images are [planes, height, width, kLanes]. NaN wins, ties select the first largest
 // element, and padding never wins. Gradients gather from every window that contains their pixel, in a fixed
 // order.
 //
 // Constants: E; kInH, kInW, kOutH, kOutW, kLanes, kWindowH, kWindowW, kWindowElements, kStrideH, kStrideW,
-// kPadTop, kPadLeft; kVector; kUnits, the number of results; kShare, the threads that share a window of nchw.
+// kPadTop, kPadLeft; kVector; kRun, 1 unless kVector is 1 and windows lie inside the image; kWide, the
+// elements that a thread of a run reads at once; kUnits, the number of threads; kShare, the threads that share
+// a window of nchw.
 typedef E::Storage Storage;
 typedef E::Compute Compute;
 typedef Vec<Storage, kVector> Pack;
@@ -62,6 +64,73 @@ __device__ __forceinline__ void ForWindow(const Storage* x, const Place& at, boo
       }
     }
   }
+}
+
+// Reads `count` elements, kWide at once if `aligned`.
+template <int count>
+__device__ __forceinline__ void ReadLine(const Storage* from, bool aligned, Storage (&line)[count]) {
+  constexpr int kWhole = count / kWide * kWide;
+#pragma unroll
+  for (int e = 0; e < kWhole; e += kWide) {
+    const Vec<Storage, kWide> pack = ReadPack<kWide>(from + e, aligned);
+#pragma unroll
+    for (int i = 0; i < kWide; ++i) line[e + i] = pack.v[i];
+  }
+#pragma unroll
+  for (int e = kWhole; e < count; ++e) line[e] = sn_load(from + e);
+}
+
+// Calls f(result, number in the window, element) for the windows of a run of kRun results.
+template <typename F>
+__device__ __forceinline__ void ForWindows(const Storage* x, uidx unit, bool aligned, F&& f) {
+  constexpr uidx kRuns = kOutW / kRun;
+  const uidx column = unit % kRuns * kRun, line = unit / kRuns, row = line % kOutH, plane = line / kOutH;
+  const Storage* const from = x + (idx(plane) * kInH + idx(row) * kStrideH) * kInW + idx(column) * kStrideW;
+#pragma unroll kUnrollWindow
+  for (idx h = 0; h < kWindowH; ++h) {
+    Storage elements[(kRun - 1) * kStrideW + kWindowW];
+    ReadLine(from + h * kInW, aligned, elements);
+#pragma unroll
+    for (int i = 0; i < kRun; ++i) {
+#pragma unroll
+      for (int w = 0; w < kWindowW; ++w) f(i, h * kWindowW + w, elements[i * kStrideW + w]);
+    }
+  }
+}
+
+// Like MaxPool, for runs.
+__device__ __forceinline__ void MaxPoolRun(const Storage* x, Storage* y, u8* position) {
+  const uidx unit = FirstThread();
+  if (unit >= kUnits) return;
+  Compute best[kRun];
+  u32 number[kRun];
+#pragma unroll
+  for (int i = 0; i < kRun; ++i) best[i] = Compute(-__int_as_float(0x7f800000)), number[i] = 0;
+  ForWindows(x, unit, IsPackAligned<kWide>(x), [&](int i, idx n, Storage element) {
+    const Compute value = E::load(element), old = best[i];
+    const bool wins = value > old || (value != value && old == old);
+    best[i] = wins ? value : old;
+    number[i] = wins ? (u32)n : number[i];
+  });
+  Vec<Storage, kRun> result;
+  Vec<u8, kRun> marks;
+#pragma unroll
+  for (int i = 0; i < kRun; ++i) result.v[i] = E::store(best[i]), marks.v[i] = (u8)number[i];
+  WritePack<kRun>(y + unit * kRun, result, IsPackAligned<kRun>(y));
+  WritePack<kRun>(position + unit * kRun, marks, IsPackAligned<kRun>(position));
+}
+
+// Like AvgPool, for runs.
+__device__ __forceinline__ void AvgPoolRun(const Storage* x, Storage* y) {
+  const uidx unit = FirstThread();
+  if (unit >= kUnits) return;
+  Compute sums[kRun] = {};
+  ForWindows(x, unit, IsPackAligned<kWide>(x),
+             [&](int i, idx, Storage element) { sums[i] += E::load(element); });
+  Vec<Storage, kRun> result;
+#pragma unroll
+  for (int i = 0; i < kRun; ++i) result.v[i] = E::store(sums[i] / Compute(kWindowElements));
+  WritePack<kRun>(y + unit * kRun, result, IsPackAligned<kRun>(y));
 }
 
 // Reads the pooled elements of x once; writes y and the positions.
@@ -133,11 +202,8 @@ __device__ __forceinline__ void AvgPoolShared(const Storage* x, Storage* y) {
 // Computes the gradient of one pixel of the unpooled image: the sum of the contributions of each window. The
 // order is rows top down and columns right to left, as on the CPU. Without `is_max`, the gradient of a mean.
 template <bool is_max>
-__device__ __forceinline__ void PoolGrad(const Storage* g, const u8* position, Storage* dx) {
-  const uidx unit = FirstThread();
-  if (unit >= kUnits) return;
-  const bool aligned = IsPackAligned<kVector>(g) && IsPackAligned<kVector>(dx) &&
-                       (!is_max || IsPackAligned<kVector>(position));
+__device__ __forceinline__ Pack PixelGrad(const Storage* g, const u8* position, uidx unit) {
+  const bool aligned = IsPackAligned<kVector>(g) && (!is_max || IsPackAligned<kVector>(position));
   const Place at(unit, kInH, kInW);
   const uidx down = at.row + kPadTop, right = at.column + kPadLeft;
   const idx first_h = down < kWindowH ? 0 : idx((down - kWindowH) / kStrideH + 1);
@@ -173,7 +239,21 @@ __device__ __forceinline__ void PoolGrad(const Storage* g, const u8* position, S
   for (int k = 0; k < kVector; ++k) {
     result.v[k] = E::store(is_max ? sums[k] : sums[k] / Compute(kWindowElements));
   }
-  WritePack<kVector>(dx + unit * kVector, result, aligned);
+  return result;
+}
+
+template <bool is_max>
+__device__ __forceinline__ void PoolGrad(const Storage* g, const u8* position, Storage* dx) {
+  const uidx unit = FirstThread();
+  if (unit >= kUnits) return;
+  Vec<Storage, kVector * kRun> run;
+#pragma unroll
+  for (int i = 0; i < kRun; ++i) {
+    const Pack pixel = PixelGrad<is_max>(g, position, unit * kRun + i);
+#pragma unroll
+    for (int k = 0; k < kVector; ++k) run.v[i * kVector + k] = pixel.v[k];
+  }
+  WritePack<kVector * kRun>(dx + unit * (kVector * kRun), run, IsPackAligned<kVector * kRun>(dx));
 }
 
 // Reads g and the positions once; writes dx.

@@ -361,6 +361,13 @@ const Pool kPools[] = {
      "window = array<i64: 3, 2>, strides = array<i64: 2, 1>, padding = array<i64: 1, 0, 0, 1>", 6},
     {"rest", "2x3x7x9", "2x3x2x4",
      "window = array<i64: 3, 2>, strides = array<i64: 3, 2>, padding = array<i64: 0, 0, 0, 0>", 6},
+    // Enough pixels for several a thread on a GPU.
+    {"runs", "8x16x34x128", "8x16x17x64",
+     "window = array<i64: 2, 2>, strides = array<i64: 2, 2>, padding = array<i64: 0, 0, 0, 0>", 4,
+     "f32 bf16"},
+    {"overlapping_runs", "8x16x18x74", "8x16x16x72",
+     "window = array<i64: 3, 3>, strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>", 9,
+     "f32 bf16"},
     {"nhwc", "2x4x6x3", "2x2x3x3",
      "layout = 1 : i32, window = array<i64: 2, 2>, strides = array<i64: 2, 2>, padding = array<i64: 0, 0, 0, "
      "0>",

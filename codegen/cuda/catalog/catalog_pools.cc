@@ -21,6 +21,8 @@ namespace {
 constexpr int64_t kPoolThreads = 1 << 16;
 // Fewest elements of a window for each of several threads that share it.
 constexpr int64_t kOwnElements = 4;
+// Limits of what a thread keeps in registers: elements of a line of windows, and of whole windows.
+constexpr int64_t kMostLine = 24, kMostRunElements = 128;
 
 // Images as [planes, height, width, lanes].
 struct PoolShape {
@@ -42,6 +44,11 @@ struct PoolShape {
   }
 
   int64_t window_elements() const { return window[0] * window[1]; }
+  // True if no window reaches into padding.
+  bool is_inside() const {
+    return padding[0] == 0 && padding[2] == 0 && (out_h - 1) * strides[0] + window[0] <= in_h &&
+           (out_w - 1) * strides[1] + window[1] <= in_w;
+  }
   bool fits_index32() const {
     const int64_t largest =
         std::max({in_h + padding[0] + padding[1] + window[0] + strides[0],
@@ -58,6 +65,29 @@ int64_t VectorOf(const PoolShape& shape) {
   return vector;
 }
 
+// Returns the neighbouring pixels of a line of nchw that a thread computes: of the pooled image, or of the
+// gradient.
+int64_t RunOf(const PoolShape& shape, bool of_pooled) {
+  if (shape.lanes != 1) return 1;
+  const int64_t width = of_pooled ? shape.out_w : shape.in_w;
+  const auto fits = [&](int64_t run) {
+    if (width % run != 0 || shape.elements / run < kPoolThreads) return false;
+    if (!of_pooled) return true;
+    return shape.is_inside() && (run - 1) * shape.strides[1] + shape.window[1] <= kMostLine &&
+           run * shape.window_elements() <= kMostRunElements;
+  };
+  int64_t run = std::min<int64_t>(of_pooled ? 8 : 4, kAccessBytes / ir::ElementBytes(shape.element));
+  while (run > 1 && !fits(run)) run /= 2;
+  return run;
+}
+
+// Returns the elements that a thread of a run reads at once: lines and runs start at multiples of them.
+int64_t WideOf(const PoolShape& shape, int64_t run) {
+  int64_t wide = kAccessBytes / ir::ElementBytes(shape.element);
+  while (shape.in_w % wide != 0 || run * shape.strides[1] % wide != 0) wide /= 2;
+  return wide;
+}
+
 // Returns the threads that share a window. Only large windows are shared, and only if lanes do not hold
 // neighbouring channels, which would make the reads efficient.
 int64_t ShareOf(const PoolShape& shape) {
@@ -66,8 +96,8 @@ int64_t ShareOf(const PoolShape& shape) {
   return share;
 }
 
-CatalogText TextOf(const PoolShape& shape, int64_t vector, int64_t share) {
-  CatalogText text(shape.fits_index32() && FitsIndex32(shape.elements / vector * share));
+CatalogText TextOf(const PoolShape& shape, int64_t vector, int64_t run, int64_t share) {
+  CatalogText text(shape.fits_index32() && FitsIndex32(shape.elements / vector / run * share));
   text.Type("E", ElementName(shape.element));
   text.Number("kInH", shape.in_h).Number("kInW", shape.in_w);
   text.Number("kOutH", shape.out_h).Number("kOutW", shape.out_w).Number("kLanes", shape.lanes);
@@ -75,7 +105,8 @@ CatalogText TextOf(const PoolShape& shape, int64_t vector, int64_t share) {
   text.Number("kWindowElements", shape.window_elements());
   text.Number("kStrideH", shape.strides[0]).Number("kStrideW", shape.strides[1]);
   text.Number("kPadTop", shape.padding[0]).Number("kPadLeft", shape.padding[2]);
-  text.Number("kVector", vector).Number("kShare", share).Number("kUnits", shape.elements / vector);
+  text.Number("kVector", vector).Number("kRun", run).Number("kWide", WideOf(shape, run));
+  text.Number("kShare", share).Number("kUnits", shape.elements / vector / run);
   text.Append(kernels::CudaText("pool"));
   return text;
 }
@@ -93,16 +124,18 @@ absl::StatusOr<CudaCatalogCall> LowerPool(Op op, Value unpooled, Value pooled, b
   PoolShape shape(op, unpooled, pooled, of_pooled);
   if (shape.elements == 0) return call;
   const int64_t vector = VectorOf(shape);
-  const int64_t share = llvm::isa<ir::AvgPool2dOp>(op) ? ShareOf(shape) : 1;
+  const int64_t run = RunOf(shape, of_pooled);
+  const int64_t share = run == 1 && llvm::isa<ir::AvgPool2dOp>(op) ? ShareOf(shape) : 1;
   if (share > 1) function = "AvgPoolShared";
+  if (run > 1 && of_pooled) absl::StrAppend(&function, "Run");
   std::vector<CatalogArgument> inputs = {{In(op, 0), "const Storage"}};
   if (op->getNumOperands() > 1) inputs.push_back({In(op, 1), "const u8"});
   std::vector<CatalogArgument> outputs = {{Out(op, 0), "Storage"}};
   if (op->getNumResults() > 1) outputs.push_back({Out(op, 1), "u8"});
   std::string arguments = "$0";
   for (size_t i = 1; i < inputs.size() + outputs.size(); ++i) absl::StrAppend(&arguments, ", $", i);
-  const int64_t threads = shape.elements / vector * share;
-  call.launches.push_back(TextOf(shape, vector, share)
+  const int64_t threads = shape.elements / vector / run * share;
+  call.launches.push_back(TextOf(shape, vector, run, share)
                               .Launch(op->getName().stripDialect().str(),
                                       absl::StrCat(function, "(", arguments, ")"), inputs, outputs,
                                       llvm::divideCeilSigned(threads, kCatalogBlock), kCatalogBlock));
