@@ -438,6 +438,17 @@ def SpreadPoolGradients : Pass<"sinter-spread-pool-gradients", "::mlir::func::Fu
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }
 
+def GatherScatters : Pass<"sinter-gather-scatters", "::mlir::func::FuncOp"> {
+  let summary = "Rewrite scatter_adds with known indices as gathers, on GPUs";
+  let description = [{
+    If the indices of a scatter_add on a GPU are constants and each place gets few updates, every element of the result is the
+    sum of the updates of its place, in their order: a gather for the first update of each place, one for the second, and so
+    on. Kernels that read the result compute it in place, where the scatter_add would be a kernel between two others. So are
+    gradients of resized images.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+}
+
 def Fuse : Pass<"sinter-fuse", "::mlir::func::FuncOp"> {
   let summary = "Group loops into kernels";
   let description = [{

@@ -234,6 +234,10 @@ std::vector<Stage> TensorStages() {
        [](Manager& m, const Options& o) {
          if (o.fuse) m.addNestedPass<FuncOp>(createSpreadPoolGradients());
        }},
+      {"gather-scatters",
+       [](Manager& m, const Options& o) {
+         if (o.fuse) m.addNestedPass<FuncOp>(createGatherScatters());
+       }},
       {"fuse", Fuse, &CompileReport::fusion},
   };
 }
