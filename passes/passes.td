@@ -284,8 +284,12 @@ def AssignLayouts : Pass<"sinter-assign-layouts", "::mlir::func::FuncOp"> {
     arguments and results keep the user's order, weights stay [C_out, C_in / groups, kh, kw]. A transpose that moves only
     dimensions of size 1 becomes a reshape.
 
-    auto: nchw16n, which has kernels of its own, for a function with convolutions if all its image ops have f32, batches that
-    are multiples of 16, no groups and at most 1 MiB of weights; otherwise nhwc.
+    auto, on a CPU: nchw16n, which has kernels of its own, for a function with convolutions if all its image ops have f32,
+    batches that are multiples of 16, no groups and at most 1 MiB of weights; otherwise nhwc.
+
+    auto, on a GPU: for each group of image ops that share an order, nchw or nhwc, whichever is estimated to take less time.
+    In nhwc a group has transposes where it meets ops that keep the user's order; in nchw it has the user's own transposes of
+    images with channels last, and libraries transpose the images of convolutions of 16 bits.
   }];
   let options = [
     Option<"layout", "layout", "std::string", "\"auto\"", "auto, nchw16n, nhwc or nchw; nchw leaves the program as it is">

@@ -2,7 +2,7 @@
 #include "sinter/ir/dialect/placed_builder.h"
 #include "sinter/ir/dialect/tensor_types.h"
 #include "sinter/ir/target/target_model.h"
-#include "sinter/passes/input_parts.h"
+#include "sinter/passes/layout/image_groups.h"
 #include "sinter/passes/layout/image_order.h"
 #include "sinter/passes/passes.h"
 
@@ -19,56 +19,13 @@ using mlir::Operation;
 using mlir::RankedTensorType;
 using mlir::Value;
 
-// True for ops on images that are still in the user's layout.
-bool IsImageOp(Operation* op) {
-  auto image = llvm::dyn_cast<ir::ImageOpInterface>(op);
-  return image && image.getLayout() == ir::ImageLayout::nchw;
-}
-
-Value WeightsOf(Operation* op) {
-  auto image = llvm::dyn_cast<ir::ImageOpInterface>(op);
-  return image ? image.getWeights() : Value();
-}
-
-bool IsSplat(ir::ConstantOp op) {
-  auto values = llvm::dyn_cast<mlir::DenseElementsAttr>(op.getValue());
-  return values && values.isSplat();
-}
-
-// Returns the operands and results of `op` that must share one order. Empty if the op has no images or
-// depends on their order (a reshape, a random op, a user's transpose).
-SmallVector<Value> TiedBy(Operation* op, const ImageOrder& order) {
-  SmallVector<Value> tied;
-  // Each device gets its part of an input in the user's order, and converts only that part.
-  auto copy = llvm::dyn_cast<ir::CopyOp>(op);
-  if (IsInputPart(op) || (copy && copy.getCause() == ir::CopyCause::input)) return tied;
-  if (!order.canExpress(op)) return tied;
-  auto add_images = [&](mlir::ValueRange values) {
-    for (Value value : values) {
-      if (TypeOf(value).getRank() == 4 && value != WeightsOf(op)) tied.push_back(value);
-    }
-  };
-  bool moves_all = llvm::isa<ir::PointwiseInterface, ir::PadOp, ir::SliceOp, ir::ConcatOp, ir::ReverseOp,
-                             ir::CopyOp, ir::CloneOp>(op);
-  bool makes = llvm::isa<ir::BroadcastOp, ir::IotaOp>(op) ||
-               (llvm::isa<ir::ConstantOp>(op) && IsSplat(llvm::cast<ir::ConstantOp>(op)));
-  if (IsImageOp(op) || moves_all) {
-    add_images(op->getOperands());
-    add_images(op->getResults());
-  } else if (makes) {
-    add_images(op->getResults());
-  } else if (llvm::isa<ir::ReductionInterface>(op)) {
-    add_images(op->getOperands());
-  }
-  return tied;
-}
-
 class Relayout {
  public:
-  Relayout(mlir::func::FuncOp function, ir::ImageLayout layout) : function_(function), order_(layout) {}
+  Relayout(mlir::func::FuncOp function, const ImageOrder& order) : function_(function), order_(order) {}
 
-  void run() {
-    mark();
+  // Moves the values of these groups, whose image ops are in the user's layout, to the new order.
+  void run(llvm::ArrayRef<ImageGroup> groups) {
+    for (const ImageGroup& group : groups) changed_.insert(group.values.begin(), group.values.end());
     SmallVector<Operation*> marked;
     for (Operation& op : function_.getBody().front()) {
       if (llvm::any_of(tied(&op), [&](Value v) { return changed_.contains(v); })) marked.push_back(&op);
@@ -79,24 +36,6 @@ class Relayout {
 
  private:
   SmallVector<Value> tied(Operation* op) const { return TiedBy(op, order_); }
-
-  // Marks all values whose order follows the image ops'.
-  void mark() {
-    SmallVector<Operation*> work;
-    for (Operation& op : function_.getBody().front()) {
-      if (IsImageOp(&op)) work.push_back(&op);
-    }
-    while (!work.empty()) {
-      for (Value value : tied(work.pop_back_val())) {
-        if (!changed_.insert(value).second) continue;
-        if (Operation* producer = value.getDefiningOp()) reach(producer, value, work);
-        for (Operation* user : value.getUsers()) reach(user, value, work);
-      }
-    }
-  }
-  void reach(Operation* op, Value value, SmallVector<Operation*>& work) {
-    if (llvm::is_contained(tied(op), value)) work.push_back(op);
-  }
 
   // Returns `value` in the new order: the converted op's result, else a transpose after its definition.
   Value inNewOrder(Value value) {
@@ -171,7 +110,7 @@ class Relayout {
 
   mlir::func::FuncOp function_;
   ImageOrder order_;
-  llvm::DenseSet<Value> changed_;           // Values whose order follows the image ops'.
+  llvm::DenseSet<Value> changed_;           // Values of the groups.
   llvm::DenseMap<Value, Value> new_order_;  // From a value in the user's order to the value in the new order.
 };
 
@@ -211,12 +150,30 @@ class AssignLayoutsPass : public impl::AssignLayoutsBase<AssignLayoutsPass> {
       return signalPassFailure();
     }
     if (getOperation().isDeclaration()) return;
-    ir::ImageLayout chosen = known ? *known : choose();
     if (known == ir::ImageLayout::nchw16n && mlir::failed(checkBlocks())) return signalPassFailure();
-    if (chosen != ir::ImageLayout::nchw) Relayout(getOperation(), chosen).run();
+    const bool weighs = !known && weighsLayouts();
+    const ir::ImageLayout chosen = known ? *known : weighs ? ir::ImageLayout::nhwc : choose();
+    if (chosen == ir::ImageLayout::nchw) return;
+    const ImageOrder order(chosen);
+    SmallVector<ImageGroup> groups = ImageGroupsOf(getOperation(), order);
+    if (weighs)
+      llvm::erase_if(groups, [&](const ImageGroup& group) {
+        return FasterLayout(group, order) == ir::ImageLayout::nchw;
+      });
+    Relayout(getOperation(), order).run(groups);
   }
 
  private:
+  // True if the image ops are on devices that compute in nchw and in nhwc, each at its own speed.
+  bool weighsLayouts() {
+    for (Operation& op : getOperation().getBody().front()) {
+      if (!IsImageOp(&op)) continue;
+      const ir::TargetModel& target = ir::TargetModel::Of(&op);
+      return target.low_precision_layout.has_value() && target.f32_layout.has_value();
+    }
+    return false;
+  }
+
   // On a CPU: nchw16n if all image ops can be in it and one is a convolution, whose arithmetic pays for the
   // transposes.
   ir::ImageLayout choose() {
@@ -225,9 +182,6 @@ class AssignLayoutsPass : public impl::AssignLayoutsBase<AssignLayoutsPass> {
       if (!IsImageOp(&op)) continue;
       convolves |= static_cast<bool>(WeightsOf(&op));
       fits = fits && AgainstBlocks(&op).empty();
-      const ir::TargetModel& target = ir::TargetModel::Of(&op);
-      const bool is_low_precision = TypeOf(op.getOperand(0)).getElementTypeBitWidth() == 16;
-      if (auto layout = is_low_precision ? target.low_precision_layout : target.f32_layout) return *layout;
     }
     return convolves && fits ? ir::ImageLayout::nchw16n : ir::ImageLayout::nhwc;
   }
