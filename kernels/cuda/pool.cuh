@@ -4,9 +4,9 @@
 // order.
 //
 // Constants: E; kInH, kInW, kOutH, kOutW, kLanes, kWindowH, kWindowW, kWindowElements, kStrideH, kStrideW,
-// kPadTop, kPadLeft; kVector; kRun, 1 unless kVector is 1 and windows lie inside the image; kWide, the
-// elements that a thread of a run reads at once; kUnits, the number of threads; kShare, the threads that share
-// a window of nchw.
+// kPadTop, kPadLeft; kVector; kRun, 1 unless kVector is 1, and windows lie inside the image or a gradient is
+// computed; kWide, the elements that a thread of a run reads at once; kUnits, the number of threads; kShare,
+// the threads that share a window of nchw.
 typedef E::Storage Storage;
 typedef E::Compute Compute;
 typedef Vec<Storage, kVector> Pack;
@@ -80,12 +80,31 @@ __device__ __forceinline__ void ReadLine(const Storage* from, bool aligned, Stor
   for (int e = kWhole; e < count; ++e) line[e] = sn_load(from + e);
 }
 
-// Calls f(result, number in the window, element) for the windows of a run of kRun results.
+// A run of kRun pixels in an image of this size. The last run of a line ends with it: it may compute some
+// pixels of the run before it again.
+template <int height, int width>
+struct Run {
+  static constexpr uidx kRuns = (width + kRun - 1) / kRun;
+  uidx plane, row, column;
+  __device__ __forceinline__ explicit Run(uidx unit) {
+    column = sn_imin(uidx(unit % kRuns * kRun), uidx(width - kRun));
+    unit /= kRuns;
+    row = unit % height;
+    plane = unit / height;
+  }
+  template <typename T>
+  __device__ __forceinline__ void store(T* images, const Vec<T, kRun>& run) const {
+    T* const to = images + (idx(plane) * height + row) * width + column;
+    WritePack<kRun>(to, run, width % kRun == 0 && IsPackAligned<kRun>(to));
+  }
+};
+
+// Calls f(result, number in the window, element) for the windows of a run of results.
 template <typename F>
-__device__ __forceinline__ void ForWindows(const Storage* x, uidx unit, bool aligned, F&& f) {
-  constexpr uidx kRuns = kOutW / kRun;
-  const uidx column = unit % kRuns * kRun, line = unit / kRuns, row = line % kOutH, plane = line / kOutH;
-  const Storage* const from = x + (idx(plane) * kInH + idx(row) * kStrideH) * kInW + idx(column) * kStrideW;
+__device__ __forceinline__ void ForWindows(const Storage* x, const Run<kOutH, kOutW>& at, F&& f) {
+  const bool aligned = IsPackAligned<kWide>(x);
+  const Storage* const from =
+      x + (idx(at.plane) * kInH + idx(at.row) * kStrideH) * kInW + idx(at.column) * kStrideW;
 #pragma unroll kUnrollWindow
   for (idx h = 0; h < kWindowH; ++h) {
     Storage elements[(kRun - 1) * kStrideW + kWindowW];
@@ -106,7 +125,8 @@ __device__ __forceinline__ void MaxPoolRun(const Storage* x, Storage* y, u8* pos
   u32 number[kRun];
 #pragma unroll
   for (int i = 0; i < kRun; ++i) best[i] = Compute(-__int_as_float(0x7f800000)), number[i] = 0;
-  ForWindows(x, unit, IsPackAligned<kWide>(x), [&](int i, idx n, Storage element) {
+  const Run<kOutH, kOutW> at(unit);
+  ForWindows(x, at, [&](int i, idx n, Storage element) {
     const Compute value = E::load(element), old = best[i];
     const bool wins = value > old || (value != value && old == old);
     best[i] = wins ? value : old;
@@ -116,8 +136,8 @@ __device__ __forceinline__ void MaxPoolRun(const Storage* x, Storage* y, u8* pos
   Vec<u8, kRun> marks;
 #pragma unroll
   for (int i = 0; i < kRun; ++i) result.v[i] = E::store(best[i]), marks.v[i] = (u8)number[i];
-  WritePack<kRun>(y + unit * kRun, result, IsPackAligned<kRun>(y));
-  WritePack<kRun>(position + unit * kRun, marks, IsPackAligned<kRun>(position));
+  at.store(y, result);
+  at.store(position, marks);
 }
 
 // Like AvgPool, for runs.
@@ -125,12 +145,12 @@ __device__ __forceinline__ void AvgPoolRun(const Storage* x, Storage* y) {
   const uidx unit = FirstThread();
   if (unit >= kUnits) return;
   Compute sums[kRun] = {};
-  ForWindows(x, unit, IsPackAligned<kWide>(x),
-             [&](int i, idx, Storage element) { sums[i] += E::load(element); });
+  const Run<kOutH, kOutW> at(unit);
+  ForWindows(x, at, [&](int i, idx, Storage element) { sums[i] += E::load(element); });
   Vec<Storage, kRun> result;
 #pragma unroll
   for (int i = 0; i < kRun; ++i) result.v[i] = E::store(sums[i] / Compute(kWindowElements));
-  WritePack<kRun>(y + unit * kRun, result, IsPackAligned<kRun>(y));
+  at.store(y, result);
 }
 
 // Reads the pooled elements of x once; writes y and the positions.
@@ -202,8 +222,11 @@ __device__ __forceinline__ void AvgPoolShared(const Storage* x, Storage* y) {
 // Computes the gradient of one pixel of the unpooled image: the sum of the contributions of each window. The
 // order is rows top down and columns right to left, as on the CPU. Without `is_max`, the gradient of a mean.
 template <bool is_max>
-__device__ __forceinline__ Pack PixelGrad(const Storage* g, const u8* position, uidx unit) {
-  const bool aligned = IsPackAligned<kVector>(g) && (!is_max || IsPackAligned<kVector>(position));
+__device__ __forceinline__ void PoolGrad(const Storage* g, const u8* position, Storage* dx) {
+  const uidx unit = FirstThread();
+  if (unit >= kUnits) return;
+  const bool aligned = IsPackAligned<kVector>(g) && IsPackAligned<kVector>(dx) &&
+                       (!is_max || IsPackAligned<kVector>(position));
   const Place at(unit, kInH, kInW);
   const uidx down = at.row + kPadTop, right = at.column + kPadLeft;
   const idx first_h = down < kWindowH ? 0 : idx((down - kWindowH) / kStrideH + 1);
@@ -239,28 +262,67 @@ __device__ __forceinline__ Pack PixelGrad(const Storage* g, const u8* position, 
   for (int k = 0; k < kVector; ++k) {
     result.v[k] = E::store(is_max ? sums[k] : sums[k] / Compute(kWindowElements));
   }
-  return result;
+  WritePack<kVector>(dx + unit * kVector, result, aligned);
 }
 
+// Like PoolGrad, for runs: each line of windows is read once for all pixels of a run.
 template <bool is_max>
-__device__ __forceinline__ void PoolGrad(const Storage* g, const u8* position, Storage* dx) {
+__device__ __forceinline__ void PoolGradRun(const Storage* g, const u8* position, Storage* dx) {
+  // Windows of a line that contain a pixel of a run.
+  constexpr int kSpan = (kRun + kWindowW - 2) / kStrideW + 1;
   const uidx unit = FirstThread();
   if (unit >= kUnits) return;
-  Vec<Storage, kVector * kRun> run;
+  const Run<kInH, kInW> at(unit);
+  const uidx down = at.row + kPadTop;
+  const idx first_h = down < kWindowH ? 0 : idx((down - kWindowH) / kStrideH + 1);
+  const idx last_h = sn_imin(idx(down / kStrideH), kOutH - 1);
+  // The first window with the first pixel, maybe left of the image, and the pixel's place in it.
+  const idx right = idx(at.column) + kPadLeft;
+  const idx low = (right + kWindowW * kStrideW - kWindowW + kStrideW) / kStrideW - kWindowW;
+  const int place = kStrideW == 1 ? int(kWindowW) - 1 : int(right - low * kStrideW);
+  Compute sums[kRun] = {};
+  for (idx i = 0; i < kMostH; ++i) {
+    const idx h = first_h + i;
+    if (h > last_h) break;
+    const idx line = (idx(at.plane) * kOutH + h) * kOutW;
+    Compute values[kSpan];
+    u32 marks[kSpan];
 #pragma unroll
-  for (int i = 0; i < kRun; ++i) {
-    const Pack pixel = PixelGrad<is_max>(g, position, unit * kRun + i);
+    for (int j = 0; j < kSpan; ++j) {
+      const bool exists = (uidx)(low + j) < (uidx)kOutW;
+      values[j] = exists ? E::load(sn_load(g + line + low + j)) : Compute(0);
+      marks[j] = is_max && exists ? u32(sn_load(position + line + low + j)) : 0;
+    }
+    const u32 number = u32((idx(down) - h * kStrideH) * kWindowW);
 #pragma unroll
-    for (int k = 0; k < kVector; ++k) run.v[i * kVector + k] = pixel.v[k];
+    for (int e = 0; e < kRun; ++e) {
+#pragma unroll
+      for (int j = kSpan - 1; j >= 0; --j) {
+        const int n = place + e - j * int(kStrideW);
+        const bool counts = (u32)n < (u32)kWindowW && (!is_max || marks[j] == number + (u32)n);
+        sums[e] += counts ? values[j] : Compute(0);
+      }
+    }
   }
-  WritePack<kVector * kRun>(dx + unit * (kVector * kRun), run, IsPackAligned<kVector * kRun>(dx));
+  Vec<Storage, kRun> run;
+#pragma unroll
+  for (int e = 0; e < kRun; ++e) run.v[e] = E::store(is_max ? sums[e] : sums[e] / Compute(kWindowElements));
+  at.store(dx, run);
 }
 
 // Reads g and the positions once; writes dx.
 __device__ __forceinline__ void MaxPoolGrad(const Storage* g, const u8* position, Storage* dx) {
-  PoolGrad<true>(g, position, dx);
+  if constexpr (kRun > 1) {
+    PoolGradRun<true>(g, position, dx);
+  } else {
+    PoolGrad<true>(g, position, dx);
+  }
 }
 // Reads g once; writes dx.
 __device__ __forceinline__ void AvgPoolGrad(const Storage* g, Storage* dx) {
-  PoolGrad<false>(g, nullptr, dx);
+  if constexpr (kRun > 1) {
+    PoolGradRun<false>(g, nullptr, dx);
+  } else {
+    PoolGrad<false>(g, nullptr, dx);
+  }
 }

@@ -65,27 +65,33 @@ int64_t VectorOf(const PoolShape& shape) {
   return vector;
 }
 
-// Returns the neighbouring pixels of a line of nchw that a thread computes: of the pooled image, or of the
-// gradient.
-int64_t RunOf(const PoolShape& shape, bool of_pooled) {
-  if (shape.lanes != 1) return 1;
-  const int64_t width = of_pooled ? shape.out_w : shape.in_w;
-  const auto fits = [&](int64_t run) {
-    if (width % run != 0 || shape.elements / run < kPoolThreads) return false;
-    if (!of_pooled) return true;
-    return shape.is_inside() && (run - 1) * shape.strides[1] + shape.window[1] <= kMostLine &&
-           run * shape.window_elements() <= kMostRunElements;
-  };
-  int64_t run = std::min<int64_t>(of_pooled ? 8 : 4, kAccessBytes / ir::ElementBytes(shape.element));
-  while (run > 1 && !fits(run)) run /= 2;
-  return run;
-}
-
 // Returns the elements that a thread of a run reads at once: lines and runs start at multiples of them.
 int64_t WideOf(const PoolShape& shape, int64_t run) {
+  if (shape.out_w % run != 0) return 1;
   int64_t wide = kAccessBytes / ir::ElementBytes(shape.element);
   while (shape.in_w % wide != 0 || run * shape.strides[1] % wide != 0) wide /= 2;
   return wide;
+}
+
+// Returns the neighbouring pixels of a line of nchw that a thread computes: of the pooled image, or of the
+// gradient. Runs that fill lines read or write several elements at once. Others are short, so that the
+// threads of a warp read neighbouring elements.
+int64_t RunOf(const PoolShape& shape, bool of_pooled) {
+  if (shape.lanes != 1 || (of_pooled && !shape.is_inside())) return 1;
+  const int64_t width = of_pooled ? shape.out_w : shape.in_w, bytes = ir::ElementBytes(shape.element);
+  const auto fits = [&](int64_t run) {
+    const int64_t runs = llvm::divideCeilSigned(width, run);
+    if (run > width || shape.elements / width * runs < kPoolThreads) return false;
+    if (!of_pooled) return run * ((run + shape.window[1] - 2) / shape.strides[1] + 1) <= kMostRunElements;
+    return (run - 1) * shape.strides[1] + shape.window[1] <= kMostLine &&
+           run * shape.window_elements() <= kMostRunElements;
+  };
+  for (int64_t run = std::min<int64_t>(of_pooled ? 8 : 4, kAccessBytes / bytes); run > 1; run /= 2) {
+    if (width % run == 0 && fits(run) && (!of_pooled || WideOf(shape, run) > 1)) return run;
+  }
+  const int64_t run = 8 / bytes;
+  const bool wastes_little = 4 * llvm::divideCeilSigned(width, run) * run <= 5 * width;
+  return run > 1 && wastes_little && fits(run) ? run : 1;
 }
 
 // Returns the threads that share a window. Only large windows are shared, and only if lanes do not hold
@@ -96,8 +102,8 @@ int64_t ShareOf(const PoolShape& shape) {
   return share;
 }
 
-CatalogText TextOf(const PoolShape& shape, int64_t vector, int64_t run, int64_t share) {
-  CatalogText text(shape.fits_index32() && FitsIndex32(shape.elements / vector / run * share));
+CatalogText TextOf(const PoolShape& shape, int64_t vector, int64_t run, int64_t units, int64_t share) {
+  CatalogText text(shape.fits_index32() && FitsIndex32(units * share));
   text.Type("E", ElementName(shape.element));
   text.Number("kInH", shape.in_h).Number("kInW", shape.in_w);
   text.Number("kOutH", shape.out_h).Number("kOutW", shape.out_w).Number("kLanes", shape.lanes);
@@ -106,7 +112,7 @@ CatalogText TextOf(const PoolShape& shape, int64_t vector, int64_t run, int64_t 
   text.Number("kStrideH", shape.strides[0]).Number("kStrideW", shape.strides[1]);
   text.Number("kPadTop", shape.padding[0]).Number("kPadLeft", shape.padding[2]);
   text.Number("kVector", vector).Number("kRun", run).Number("kWide", WideOf(shape, run));
-  text.Number("kShare", share).Number("kUnits", shape.elements / vector / run);
+  text.Number("kShare", share).Number("kUnits", units);
   text.Append(kernels::CudaText("pool"));
   return text;
 }
@@ -134,8 +140,11 @@ absl::StatusOr<CudaCatalogCall> LowerPool(Op op, Value unpooled, Value pooled, b
   if (op->getNumResults() > 1) outputs.push_back({Out(op, 1), "u8"});
   std::string arguments = "$0";
   for (size_t i = 1; i < inputs.size() + outputs.size(); ++i) absl::StrAppend(&arguments, ", $", i);
-  const int64_t threads = shape.elements / vector / run * share;
-  call.launches.push_back(TextOf(shape, vector, run, share)
+  const int64_t width = of_pooled ? shape.out_w : shape.in_w;
+  const int64_t units =
+      run > 1 ? shape.elements / width * llvm::divideCeilSigned(width, run) : shape.elements / vector;
+  const int64_t threads = units * share;
+  call.launches.push_back(TextOf(shape, vector, run, units, share)
                               .Launch(op->getName().stripDialect().str(),
                                       absl::StrCat(function, "(", arguments, ")"), inputs, outputs,
                                       llvm::divideCeilSigned(threads, kCatalogBlock), kCatalogBlock));
