@@ -13,12 +13,15 @@ constexpr int64_t kMostTiles = 16;           // Tiles of a warp: 64 registers of
 // Estimates of convolutions, in nanoseconds and cycles of an H200 (docs/performance-notes.md: small
 // convolutions on a GPU).
 constexpr double kLaunchTime = 1000, kCyclesPerTime = 1.7;
-constexpr double kLibraryTime = 8000, kLibraryFlopsPerTime = 60000;
+constexpr double kLibraryTime = 8000, kLibraryFlopsPerTime = 60000, kLowLibraryFlopsPerTime = 200000;
+constexpr double kTransposeTime = 2000, kBytesPerTime = 4200;
 // A block alone on its multiprocessor takes this much longer than its share of a busy one.
 constexpr double kLoneBlock = 2.2;
-constexpr int64_t kResidentWarps = 32;
-// Cycles until loads from memory arrive, and for the start and the end of a warp.
+constexpr int64_t kResidentWarps = 32, kMostDirectWarps = 16;
+// Cycles until loads from memory arrive, for the start and the end of a warp, for an instruction and a load
+// of a busy multiprocessor, and for an instruction of a warp that is alone.
 constexpr double kLoadCycles = 700, kWarpCycles = 1500;
+constexpr double kBusyCycles = 0.42, kBusyLoadCycles = 5, kWarpInstructionCycles = 2.5;
 
 // Blocks of the busiest multiprocessor.
 int64_t BlocksOfOne(int64_t blocks) { return llvm::divideCeilSigned(blocks, kPlannedGpu.multiprocessors); }
@@ -29,26 +32,46 @@ double ImageTime(const kernels::ConvGeometry& conv, const ConvTiles& tiles) {
   return kLaunchTime + block * std::max(blocks, kLoneBlock) / kCyclesPerTime;
 }
 
-// cuDNN pads channels to the sizes of its tiles.
-double LibraryTime(const kernels::ConvGeometry& conv) {
+// cuDNN pads channels to the sizes of its tiles, and transposes 16-bit images in nchw.
+double LibraryTime(const kernels::ConvGeometry& conv, bool is_low, ImageLayout layout) {
   const double products = 1.0 * conv.batch * conv.out_pixels() * RoundUp(conv.out_channels, 32) *
                           RoundUp(conv.in_channels, 8) * conv.taps();
-  return kLibraryTime + 2 * products / kLibraryFlopsPerTime;
+  // Channels that are no multiple of 16 bytes are read one by one.
+  if (!is_low) return kLibraryTime + (conv.in_channels % 4 == 0 ? 2 : 4) * products / kLibraryFlopsPerTime;
+  const double bytes = 2.0 * (conv.image_elements() + conv.result_elements() + conv.weight_elements());
+  const double transposes = layout == ImageLayout::nchw ? 3 * kTransposeTime + 2 * bytes / kBytesPerTime : 0;
+  return kLibraryTime + 2 * products / kLowLibraryFlopsPerTime + transposes;
+}
+
+// True if conv_direct.cuh computes the op: in tf32, or with 16-bit operands, whose products are exact in it.
+bool CanBeDirect(Conv2dOp op) {
+  if (IsPlainInAnyLayout(op)) return true;
+  const mlir::Type element = op.getResult().getType().getElementType();
+  const auto is_one_of_it = [&](mlir::Value v) {
+    const auto type = llvm::cast<mlir::RankedTensorType>(v.getType());
+    return type.getElementType() == element && type.getNumElements() > 0;
+  };
+  const bool known = op.getActivation() == Activation::none || op.getActivation() == Activation::relu;
+  return (element.isBF16() || element.isF16()) && op.getGroups() == 1 && known &&
+         op.getLayout() != ImageLayout::nchw16n && is_one_of_it(op.getResult()) &&
+         llvm::all_of(op->getOperands(), is_one_of_it);
 }
 
 // Returns the estimate of conv_direct.cuh with these tiles.
 double DirectTime(const kernels::ConvGeometry& conv, const DirectTiles& t) {
   const int64_t steps = llvm::divideCeilSigned(conv.in_channels * conv.taps(), kTileN),
                 own = llvm::divideCeilSigned(steps, t.warps_k),
-                warps = BlocksOfOne(t.blocks) * t.warps_m * t.warps_k, loads = 4 * t.tiles_m + 2 * t.tiles_n,
-                together = loads <= 6    ? 6
-                           : loads <= 12 ? 4
-                                         : 2;
-  // Loads of tiles, their addresses, and products.
-  const double step = 20.0 * static_cast<double>(t.tiles_m) + 10.0 * static_cast<double>(t.tiles_n);
+                warps = BlocksOfOne(t.blocks) * t.warps_m * t.warps_k;
+  const int64_t loads = 4 * t.tiles_m + 2 * t.tiles_n;
+  const int64_t together = loads <= 6 ? 6 : loads <= 12 ? 4 : 2;
+  // Instructions of a step: places of terms, loads of pixels and weights, products.
+  const auto instructions = static_cast<double>(30 + 28 * t.tiles_m + 8 * t.tiles_n + t.tiles_m * t.tiles_n);
+  const double step = std::max(instructions * kBusyCycles, static_cast<double>(loads) * kBusyLoadCycles);
   const double busy = static_cast<double>(warps * own) * step;
-  const double waiting = static_cast<double>(llvm::divideCeilSigned(warps, kResidentWarps)) *
-                         (static_cast<double>(llvm::divideCeilSigned(own, together)) * kLoadCycles);
+  const double loop = kLoadCycles + static_cast<double>(together) * instructions * kWarpInstructionCycles;
+  const double waiting = static_cast<double>(llvm::divideCeilSigned(warps, kResidentWarps) *
+                                             llvm::divideCeilSigned(own, together)) *
+                         loop;
   return kLaunchTime + (kWarpCycles + std::max(busy, waiting)) / kCyclesPerTime;
 }
 
@@ -58,10 +81,12 @@ struct Choice {
 };
 
 Choice ChoiceOf(Conv2dOp op, ImageLayout layout) {
-  if (!IsPlainInAnyLayout(op)) return {ConvKernel::library, 0};
+  if (!CanBeDirect(op)) return {ConvKernel::library, 0};
   const kernels::ConvGeometry conv = ConvGeometryOf(op, op.getX(), op.getWeights(), op.getResult());
-  const std::optional<ConvTiles> tiles = layout == ImageLayout::nchw ? TilesOf(conv) : std::nullopt;
-  const double direct = DirectTilesOf(conv).nanoseconds, library = LibraryTime(conv);
+  const bool is_low = op.getResult().getType().getElementTypeBitWidth() == 16;
+  const std::optional<ConvTiles> tiles =
+      layout == ImageLayout::nchw && !is_low ? TilesOf(conv) : std::nullopt;
+  const double direct = DirectTilesOf(conv).nanoseconds, library = LibraryTime(conv, is_low, layout);
   if (tiles && ImageTime(conv, *tiles) <= std::min(direct, 2 * library))
     return {ConvKernel::image, ImageTime(conv, *tiles)};
   if (direct <= library) return {ConvKernel::direct, direct};
@@ -93,17 +118,20 @@ double TimeOf(Conv2dOp op, ImageLayout layout) { return ChoiceOf(op, layout).nan
 
 DirectTiles DirectTilesOf(const kernels::ConvGeometry& conv) {
   const int64_t columns = llvm::divideCeilSigned(conv.out_channels, kTileN);
+  const int64_t steps = llvm::divideCeilSigned(conv.in_channels * conv.taps(), kTileN);
   DirectTiles best = {};
   for (int64_t tiles_m : {1, 2}) {
     for (int64_t tiles_n : {1, 2, 4}) {
       if (tiles_n >= 2 * columns) continue;
-      for (int64_t warps_k : {1, 2, 4, 8}) {
-        for (int64_t warps_m = 1; warps_m * warps_k <= 8; warps_m *= 2) {
+      for (int64_t warps_k : {1, 2, 4, 8, 16}) {
+        if (warps_k > steps) continue;
+        for (int64_t warps_m = 1; warps_m * warps_k <= kMostDirectWarps; warps_m *= 2) {
           const int64_t rows =
               llvm::divideCeilSigned(conv.batch * conv.out_pixels(), kSumTile * tiles_m * warps_m);
           DirectTiles tiles = {warps_m, warps_k, tiles_m, tiles_n,
                                rows * llvm::divideCeilSigned(columns, tiles_n)};
           tiles.nanoseconds = DirectTime(conv, tiles);
+          if ((warps_k - 1) * warps_m * tiles_m * tiles_n * kSumTile * kTileN > kMostFloats) continue;
           if (best.blocks == 0 || tiles.nanoseconds < best.nanoseconds) best = tiles;
         }
       }

@@ -2,6 +2,7 @@
 #include "sinter/ir/dialect/placed_builder.h"
 #include "sinter/ir/dialect/tensor_types.h"
 #include "sinter/ir/target/target_model.h"
+#include "sinter/ir/target/tf32_kernels.h"
 #include "sinter/passes/passes.h"
 
 namespace sinter {
@@ -131,7 +132,7 @@ class GatherPixelsPass : public impl::GatherPixelsBase<GatherPixelsPass> {
       ir::PlacedBuilder builder(op);
       if (auto conv = llvm::dyn_cast<ir::Conv2dOp>(op)) {
         auto g = Gather(conv, conv.getX(), conv.getResult(), TypeOf(conv.getWeights()).getShape());
-        if (!g) continue;
+        if (!g || ir::tf32::Computes(conv)) continue;
         Value x = BlocksOfImages(builder, *g, TypeOf(conv.getX()).getElementType());
         auto clone = CloneForBlocks(builder, conv, {x, BlocksOfWeights(builder, *g, conv.getWeights())});
         op->getResult(0).replaceAllUsesWith(clone.getResult());

@@ -90,17 +90,19 @@ double LossOfOwnKernel(Operation* op) {
       .Default(0.0);
 }
 
-// Adds what a convolution loses in each layout. Libraries transpose the operands and the result of those
-// whose matrix units need the target's other layout.
+// Adds the times of a convolution that an own kernel computes in some layout, and what others lose in each.
+// Libraries transpose the operands and the result of those whose matrix units need the target's other layout.
 void AddConvolution(Operation* op, const ir::TargetModel& target, Times& times) {
   if (!WeightsOf(op)) return;
+  if (auto conv = llvm::dyn_cast<ir::Conv2dOp>(op)) {
+    const double nhwc = ir::tf32::TimeOf(conv, ir::ImageLayout::nhwc);
+    times.nchw += ir::tf32::TimeOf(conv, ir::ImageLayout::nchw);
+    times.nhwc += nhwc;
+    if (nhwc > 0) return;
+  }
   const bool is_low = TypeOf(op->getResult(0)).getElementTypeBitWidth() == 16;
   if (!is_low || target.low_precision_layout != ir::ImageLayout::nhwc) {
     times.nhwc += LossOfOwnKernel(op);
-    if (auto conv = llvm::dyn_cast<ir::Conv2dOp>(op)) {
-      times.nchw += ir::tf32::TimeOf(conv, ir::ImageLayout::nchw);
-      times.nhwc += ir::tf32::TimeOf(conv, ir::ImageLayout::nhwc);
-    }
     return;
   }
   SmallVector<Value> images(op->getOperands());

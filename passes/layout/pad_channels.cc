@@ -2,6 +2,7 @@
 #include "sinter/ir/dialect/placed_builder.h"
 #include "sinter/ir/dialect/tensor_types.h"
 #include "sinter/ir/target/target_model.h"
+#include "sinter/ir/target/tf32_kernels.h"
 #include "sinter/passes/passes.h"
 
 namespace sinter {
@@ -79,7 +80,7 @@ class PadChannelsPass : public impl::PadChannelsBase<PadChannelsPass> {
       llvm::TypeSwitch<Operation*>(op)
           .Case([&](ir::Conv2dOp conv) {
             const int64_t more = Lacking(conv, conv.getX());
-            if (more == 0) return;
+            if (more == 0 || ir::tf32::Computes(conv)) return;
             Value x = Padded(builder, conv.getX(), kOfImages, more);
             Replace(conv, {x, Padded(builder, conv.getWeights(), kOfWeights, more)}, std::nullopt, more);
           })

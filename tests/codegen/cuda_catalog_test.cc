@@ -212,7 +212,10 @@ TEST_F(CudaCatalogTest, LeavesOtherConvolutionsToTheLibrary) {
   const std::string tf32 = "math = 1 : i32, groups = 1 : i64";
   EXPECT_TRUE(has("4x4x8x8", "6x4x3x3", "4x6x6x6", "f32", tf32));
   EXPECT_FALSE(has("4x4x8x8", "6x4x3x3", "4x6x6x6", "f32", "groups = 1 : i64"));
-  EXPECT_FALSE(has("4x4x8x8", "6x4x3x3", "4x6x6x6", "bf16", "groups = 1 : i64"));
+  EXPECT_FALSE(has("4x4x8x8", "6x4x3x3", "4x6x6x6", "f64", "groups = 1 : i64"));
+  EXPECT_TRUE(has("4x4x8x8", "6x4x3x3", "4x6x6x6", "bf16", "groups = 1 : i64"));
+  EXPECT_FALSE(has("4x4x8x8", "6x2x3x3", "4x6x6x6", "bf16", "groups = 2 : i64"));
+  EXPECT_FALSE(has("64x64x58x58", "64x64x3x3", "64x64x56x56", "bf16", "groups = 1 : i64"));
   EXPECT_FALSE(has("4x4x8x8", "6x2x3x3", "4x6x6x6", "f32", "math = 1 : i32, groups = 2 : i64"));
   EXPECT_TRUE(has("4x8x8x4", "6x4x3x3", "4x6x6x6", "f32", absl::StrCat("layout = 1 : i32, ", tf32)));
   EXPECT_FALSE(has("4x8x8x4", "6x4x3x3", "4x6x6x6", "f32", "layout = 1 : i32, groups = 1 : i64"));

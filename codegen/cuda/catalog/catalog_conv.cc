@@ -208,6 +208,7 @@ absl::StatusOr<CudaCatalogCall> LowerDirect(ir::Conv2dOp op, const ConvGeometry&
   const ir::tf32::DirectTiles t = ir::tf32::DirectTilesOf(conv);
   const int64_t threads = t.warps_m * t.warps_k * kWarp;
   CatalogText text = TextOf(conv, threads, PitchOf(1));
+  text.Type("E", ElementName(op.getType().getElementType()));
   text.Number("kLast", op.getLayout() == ir::ImageLayout::nhwc);
   text.Number("kWarpsM", t.warps_m).Number("kWarpsK", t.warps_k);
   text.Number("kTilesM", t.tiles_m).Number("kTilesN", t.tiles_n);
@@ -215,13 +216,13 @@ absl::StatusOr<CudaCatalogCall> LowerDirect(ir::Conv2dOp op, const ConvGeometry&
   text.Number("kRelu", op.getActivation() == ir::Activation::relu);
   text.Append(kernels::CudaText("conv_direct"));
   std::vector<CatalogArgument> inputs;
-  for (unsigned i = 0; i < op->getNumOperands(); ++i) inputs.push_back({In(op, i), "const float"});
+  for (unsigned i = 0; i < op->getNumOperands(); ++i) inputs.push_back({In(op, i), "const Storage"});
   CudaCatalogCall call;
   call.flops = conv.flops();
   call.launches.push_back(
       text.Launch(op->getName().stripDialect().str(),
                   op.getBias() ? "ConvolveDirectly($0, $1, $2, $3)" : "ConvolveDirectly($0, $1, nullptr, $2)",
-                  inputs, {{Out(op, 0), "float"}}, t.blocks, threads));
+                  inputs, {{Out(op, 0), "Storage"}}, t.blocks, threads));
   SINTER_RETURN_IF_ERROR(CheckGrids(op, call));
   return call;
 }

@@ -17,9 +17,20 @@ func.func @f32(%x: tensor<16x3x8x8xf32>, %w: tensor<4x3x3x3xf32>) -> tensor<16x4
 
 // CHECK-LABEL: func.func @bf16
 // CHECK: sinter.transpose %{{.*}} [0, 2, 3, 1]
-// CHECK: sinter.conv2d %{{.*}} layout nhwc {{.*}} -> tensor<16x6x6x4xbf16>
+// CHECK: sinter.conv2d %{{.*}} layout nhwc {{.*}} -> tensor<64x56x56x64xbf16>
 // CHECK: sinter.transpose %{{.*}} [0, 3, 1, 2]
-func.func @bf16(%x: tensor<16x3x8x8xbf16>, %w: tensor<4x3x3x3xbf16>) -> tensor<16x4x6x6xbf16> {
+func.func @bf16(%x: tensor<64x64x58x58xbf16>, %w: tensor<64x64x3x3xbf16>) -> tensor<64x64x56x56xbf16> {
+  %y = sinter.conv2d %x, %w {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64}
+    : (tensor<64x64x58x58xbf16>, tensor<64x64x3x3xbf16>) -> tensor<64x64x56x56xbf16>
+  return %y : tensor<64x64x56x56xbf16>
+}
+
+// A small one has a kernel in both layouts, and needs no transposes.
+// CHECK-LABEL: func.func @small_bf16
+// CHECK-NOT: transpose
+// CHECK-NOT: nhwc
+// CHECK: return
+func.func @small_bf16(%x: tensor<16x3x8x8xbf16>, %w: tensor<4x3x3x3xbf16>) -> tensor<16x4x6x6xbf16> {
   %y = sinter.conv2d %x, %w {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64}
     : (tensor<16x3x8x8xbf16>, tensor<4x3x3x3xbf16>) -> tensor<16x4x6x6xbf16>
   return %y : tensor<16x4x6x6xbf16>
@@ -74,15 +85,15 @@ func.func @conv_of_channels_last(%x: tensor<3x12x16x128xf32>, %w: tensor<3x128x5
 // CHECK: sinter.avg_pool2d
 // CHECK-NOT: nhwc
 // CHECK: return
-func.func @groups(%x: tensor<16x3x8x8xbf16>, %w: tensor<4x3x3x3xbf16>) -> tensor<4x16x1x1xbf16> {
+func.func @groups(%x: tensor<64x64x58x58xbf16>, %w: tensor<64x64x3x3xbf16>) -> tensor<32x128x2x2xbf16> {
   %y = sinter.conv2d %x, %w {strides = array<i64: 1, 1>, padding = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64}
-    : (tensor<16x3x8x8xbf16>, tensor<4x3x3x3xbf16>) -> tensor<16x4x6x6xbf16>
-  %m, %p = sinter.max_pool2d %y {window = array<i64: 3, 3>, strides = array<i64: 3, 3>, padding = array<i64: 0, 0, 0, 0>}
-    : tensor<16x4x6x6xbf16> -> tensor<16x4x2x2xbf16>, tensor<16x4x2x2xui8>
-  %r = sinter.reshape %m : tensor<16x4x2x2xbf16> -> tensor<4x16x2x2xbf16>
+    : (tensor<64x64x58x58xbf16>, tensor<64x64x3x3xbf16>) -> tensor<64x64x56x56xbf16>
+  %m, %p = sinter.max_pool2d %y {window = array<i64: 14, 14>, strides = array<i64: 14, 14>, padding = array<i64: 0, 0, 0, 0>}
+    : tensor<64x64x56x56xbf16> -> tensor<64x64x4x4xbf16>, tensor<64x64x4x4xui8>
+  %r = sinter.reshape %m : tensor<64x64x4x4xbf16> -> tensor<32x128x4x4xbf16>
   %z = sinter.avg_pool2d %r {window = array<i64: 2, 2>, strides = array<i64: 2, 2>, padding = array<i64: 0, 0, 0, 0>}
-    : tensor<4x16x2x2xbf16> -> tensor<4x16x1x1xbf16>
-  return %z : tensor<4x16x1x1xbf16>
+    : tensor<32x128x4x4xbf16> -> tensor<32x128x2x2xbf16>
+  return %z : tensor<32x128x2x2xbf16>
 }
 
 // Gradients of few channels in tf32 keep the layout of their own kernels.
