@@ -72,8 +72,8 @@ struct TargetModel {
   int64_t product_alignment;
 
   // Images.
-  // The layout of convolutions and pools whose images have 16-bit elements, and other elements; nullopt if
-  // the ops decide (assign-layouts).
+  // The layout in which libraries compute convolutions whose images have 16-bit elements, and other elements:
+  // each group of image ops weighs it against transposes. nullopt if the ops decide without (assign-layouts).
   std::optional<ImageLayout> low_precision_layout, f32_layout;
   // True if convolutions in layout nchw16n have a kernel.
   bool has_blocked_images;
