@@ -151,6 +151,13 @@ void PadRows(Manager& m, const CompileOptions& o) {
       createPadProducts({.always = o.pad_products == PadProducts::kAlways, .report = o.report}));
 }
 
+void SpreadPoolGradients(Manager& m, const CompileOptions& o) {
+  if (o.fuse) m.addNestedPass<FuncOp>(createSpreadPoolGradients());
+}
+void GatherScatters(Manager& m, const CompileOptions& o) {
+  if (o.fuse) m.addNestedPass<FuncOp>(createGatherScatters());
+}
+
 void MoveReshapes(Manager& m, const CompileOptions& o) {
   if (o.fuse) m.addNestedPass<FuncOp>(createMoveReshapes());
   m.addNestedPass<FuncOp>(mlir::createCSEPass());
@@ -230,14 +237,8 @@ std::vector<Stage> TensorStages() {
        &CompileReport::casts},
       {"move-reshapes", MoveReshapes},
       {"place-constants", [](Manager& m, const Options&) { m.addPass(createPlaceConstants()); }},
-      {"spread-pool-gradients",
-       [](Manager& m, const Options& o) {
-         if (o.fuse) m.addNestedPass<FuncOp>(createSpreadPoolGradients());
-       }},
-      {"gather-scatters",
-       [](Manager& m, const Options& o) {
-         if (o.fuse) m.addNestedPass<FuncOp>(createGatherScatters());
-       }},
+      {"spread-pool-gradients", SpreadPoolGradients},
+      {"gather-scatters", GatherScatters},
       {"fuse", Fuse, &CompileReport::fusion},
   };
 }
