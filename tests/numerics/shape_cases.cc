@@ -211,6 +211,14 @@ std::vector<OpCase> ScatterAddCases() {
        {{"tensor<2x5x3x$T>", 1, 2}, {"tensor<2x2xi32>", -1, 5}, {"tensor<2x2x2x3x$T>", 1, 2}},
        {"tensor<2x5x3x$T>"},
        kNumbers},
+      // On a GPU, gathers: some indices are out of range, and some places get no update.
+      {"scatter_add_known",
+       OpClass::kComposite,
+       "%i = sinter.constant dense<[0, 2, 0, -1, 1, 4, 0, 1]> : tensor<8xi32>\n"
+       "  %r = sinter.scatter_add %a [%i], %b dim 1 : tensor<3x4x5x$T>, tensor<8xi32>, tensor<3x8x5x$T>",
+       {{"tensor<3x4x5x$T>", 0, 1}, {"tensor<3x8x5x$T>", 0, 1}},
+       {"tensor<3x4x5x$T>"},
+       "f64 f32 bf16 f16 i32"},
       {"scatter_add_rows",
        OpClass::kComposite,
        "%r = sinter.scatter_add %a [%b], %c dim 0 : tensor<5x33x$T>, tensor<70xi64>, tensor<70x33x$T>",
