@@ -38,10 +38,17 @@ class LaneEmitter : public KernelEmitter {
   };
   struct Read {
     mlir::Value pointer;
-    Coordinates first;
+    Coordinates first;  // Of lane 0, without the shift.
+    int64_t shift = 0;
     mlir::Value vector;
   };
+  // The lane whose coordinate, plus a multiple of the number of lanes, is another: that of a slice.
+  struct Lane {
+    size_t number;
+    int64_t shift;
+  };
 
+  std::optional<Lane> LaneOf(mlir::Value coord) const;
   mlir::Value LoadRaw(mlir::Value pointer, mlir::Type stored, mlir::Type element, mlir::Value position,
                       bool is_read_only);
   std::optional<ir::Scalar> FromVector(mlir::Value memory, mlir::RankedTensorType type,
