@@ -95,6 +95,19 @@ Contraction Attention(ContractionKind kind, Op op, double products) {
       .flops = products * 2 * s.seenScores(op.getCausal(), op.getWindow()) * static_cast<double>(s.width)};
 }
 
+Contraction FewQueries(ir::FewQueriesAttentionOp op) {
+  const auto s =
+      ir::AttentionShape::OfFew(op.getInputs(), static_cast<int64_t>(op.getHeads()), op.getByHead());
+  return {.kind = ContractionKind::kAttention,
+          .arithmetic = ArithmeticOf(op.getInputs()[0], ir::MathMode::ieee),
+          .batch = s.batch * s.heads,
+          .m = s.queries,
+          .n = s.keys,
+          .k = s.width,
+          .flops = 4 * s.seenScores(op.getCausal(), static_cast<int64_t>(op.getWindow())) *
+                   static_cast<double>(s.width)};
+}
+
 std::optional<Contraction> ContractionOf(Operation* op) {
   return llvm::TypeSwitch<Operation*, std::optional<Contraction>>(op)
       .Case<ir::MatmulOp, ir::MatmulGradOp>([](auto matmul) { return Product(matmul); })
@@ -111,6 +124,7 @@ std::optional<Contraction> ContractionOf(Operation* op) {
                            conv.getG());
       })
       .Case([](ir::AttentionOp op) { return Attention(ContractionKind::kAttention, op, 2); })
+      .Case([](ir::FewQueriesAttentionOp op) { return FewQueries(op); })
       .Case([](ir::AttentionGradOp op) { return Attention(ContractionKind::kAttentionGrad, op, 5); })
       .Default([](Operation*) { return std::nullopt; });
 }

@@ -82,8 +82,9 @@ LogicalResult CheckInputs(mlir::Operation* op, ValueRange inputs) {
   return CheckType(op, "v", inputs[2], keys, q.getElementType());
 }
 
-// Checks that each dimension of a bias is whole, or 1 and shared.
-LogicalResult CheckBias(mlir::Operation* op, Value bias, const AttentionShape& s) {
+}  // namespace
+
+LogicalResult CheckScoreBias(mlir::Operation* op, Value bias, const AttentionShape& s) {
   auto type = TypeOf(bias);
   if (type.getElementType() != s.element && !type.getElementType().isF32()) {
     return op->emitOpError() << "has a bias of " << type.getElementType() << "; expected f32 or "
@@ -96,6 +97,8 @@ LogicalResult CheckBias(mlir::Operation* op, Value bias, const AttentionShape& s
   return op->emitOpError() << "has a bias of type " << type << "; expected [1 or " << s.batch << ", 1 or "
                            << s.heads << ", 1 or " << s.queries << ", " << s.keys << "]";
 }
+
+namespace {
 
 template <typename Op>
 LogicalResult CheckAttention(Op op) {
@@ -113,7 +116,7 @@ LogicalResult CheckAttention(Op op) {
                             << " positions of q and " << s.keys
                             << " of k; expected at least as many of k, because q's are the last";
   }
-  if (op.getBias() && mlir::failed(CheckBias(op, op.getBias(), s))) return mlir::failure();
+  if (op.getBias() && mlir::failed(CheckScoreBias(op, op.getBias(), s))) return mlir::failure();
   if (!op.getScale().isFinite()) {
     return op.emitOpError() << "has scale " << op.getScale().convertToDouble()
                             << "; expected a finite number";

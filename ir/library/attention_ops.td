@@ -42,4 +42,29 @@ def AttentionGradOp : Sinter_AttentionOp<"attention_grad",
                        "(`window` $window^)? (`math` $math^)? attr-dict `:` functional-type(operands, results)";
 }
 
+// An attention of few queries without stats, for a kernel of a GPU that reads each key and value once and
+// skips those that the bias hides from all queries. sinter-decompose makes it there; one written by hand for
+// another device becomes an attention first. `inputs` are q [B, T, HT, D], of which `heads` heads from
+// `first_head` on are the queries, and k and v, with `by_head` [B, HK, S, D], as caches keep them, else
+// [B, S, HK, D]. The other operands are those of an attention.
+// With `rows`, k and v are caches that first take a new position, i32[1] or i64[1]: the HK heads of each of
+// the two rows [B, 1, HN, D] from `first_key` and `first_value` on. A position out of range changes nothing.
+// The other results are the caches, and may overwrite k and v.
+def FewQueriesAttentionOp : Sinter_Op<"few_queries_attention", [Pure, AttrSizedOperandSegments,
+                                                               DeclareOpInterfaceMethods<CompositeInterface>, LibraryInterface,
+                                                               DeclareOpInterfaceMethods<StepInterface, ["mayUpdateInPlace"]>,
+                                                               DeclareOpInterfaceMethods<ShardableInterface>]> {
+  let summary = "softmax(scale Q K^T + bias) V of few queries of each example and head, in one reading of K and V, which may "
+    "take a new position first";
+  let arguments = (ins Variadic<Sinter_FloatTensor>:$inputs, Optional<Sinter_FloatTensor>:$bias,
+                   Variadic<Sinter_FloatTensor>:$rows, Optional<Sinter_IndexTensor>:$position, F64Attr:$scale,
+                   I64Attr:$heads, DefaultValuedAttr<I64Attr, "0">:$first_head, DefaultValuedAttr<I64Attr, "0">:$first_key,
+                   DefaultValuedAttr<I64Attr, "0">:$first_value, UnitAttr:$by_head, UnitAttr:$causal,
+                   DefaultValuedAttr<I64Attr, "0">:$window);
+  let results = (outs Sinter_FloatTensor:$result, Variadic<Sinter_FloatTensor>:$caches);
+  let hasVerifier = 1;
+  let assemblyFormat = "$inputs (`bias` $bias^)? (`rows` $rows^ `at` $position)? `heads` $heads (`by_head` $by_head^)? "
+                       "(`causal` $causal^)? (`window` $window^)? attr-dict `:` functional-type(operands, results)";
+}
+
 #endif  // SINTER_IR_ATTENTION_OPS_TD

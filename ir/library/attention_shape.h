@@ -17,6 +17,8 @@ struct AttentionShape {
 
   // The sizes of q, k and v, or of the one tensor that holds them.
   static AttentionShape Of(mlir::ValueRange inputs);
+  // Those of a few_queries_attention, with the heads of q that are queries.
+  static AttentionShape OfFew(mlir::ValueRange inputs, int64_t heads, bool by_head);
   llvm::SmallVector<int64_t> queriesShape() const { return {batch, queries, heads, width}; }
   llvm::SmallVector<int64_t> keysShape() const { return {batch, keys, key_heads, width}; }
   llvm::SmallVector<int64_t> statsShape() const { return {batch, heads, queries}; }
@@ -24,6 +26,9 @@ struct AttentionShape {
   // window's full width for each query.
   double seenScores(bool causal, int64_t window) const;
 };
+
+// Checks that each dimension of a bias of the scores is whole, or 1 and shared, and its type.
+llvm::LogicalResult CheckScoreBias(mlir::Operation* op, mlir::Value bias, const AttentionShape& s);
 
 }  // namespace sinter::ir
 

@@ -24,8 +24,27 @@ mlir::OpFoldResult SelectOp::fold(FoldAdaptor adaptor) {
   return {};
 }
 
+namespace {
+
+// True if the wider type holds every number of the narrower one: f64, f32 and the floats of 16 bits.
+bool HoldsAll(mlir::RankedTensorType wider, mlir::RankedTensorType narrower) {
+  const auto rank = [](mlir::Type element) {
+    if (element.isF64()) return 3;
+    if (element.isF32()) return 2;
+    return element.isBF16() || element.isF16() ? 1 : 0;
+  };
+  const int of_narrower = rank(narrower.getElementType());
+  return of_narrower > 0 && rank(wider.getElementType()) > of_narrower;
+}
+
+}  // namespace
+
 mlir::OpFoldResult CastOp::fold(FoldAdaptor) {
   if (getX().getType() == getType()) return getX();
+  // A wider type holds every number of a narrower one, so that casting back gives the number itself.
+  auto wider = getX().getDefiningOp<CastOp>();
+  if (wider && wider.getX().getType() == getType() && HoldsAll(wider.getType(), getType()))
+    return wider.getX();
   return {};
 }
 

@@ -52,4 +52,24 @@ std::string AgainstCudnnAttention(const AttentionShape& s, double scale) {
   return std::min(s.queries, s.keys) < 2 ? "cuDNN takes two positions and more" : "";
 }
 
+std::string AgainstFewQueries(const AttentionShape& s) {
+  if (!s.element.isF32() && !s.element.isBF16() && !s.element.isF16()) {
+    return "the kernel of few queries takes f32, bf16 and f16";
+  }
+  if (s.width % 8 != 0 || s.width > 256) {
+    return "the kernel of few queries takes heads of a width that is a multiple of 8 and at most 256, and "
+           "this is " +
+           std::to_string(s.width);
+  }
+  if (s.queries > kMostFewQueries) {
+    return "the kernel of few queries takes at most " + std::to_string(kMostFewQueries) + ", and these are " +
+           std::to_string(s.queries);
+  }
+  if (s.queries > 1 && s.keys < kLeastKeysOfQuery * s.queries) {
+    return "the kernel of few queries takes " + std::to_string(kLeastKeysOfQuery) +
+           " keys and more for each of several queries, and there are " + std::to_string(s.keys);
+  }
+  return s.batch == 0 || s.queries == 0 ? "there is no query" : "";
+}
+
 }  // namespace sinter::ir::cuda

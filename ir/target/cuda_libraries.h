@@ -41,6 +41,10 @@ std::string_view AgainstCudnnActivation(Activation activation);
 // largest score before scaling, and returns NaN if scaling makes that score the smallest.
 std::string AgainstCudnnAttention(const AttentionShape& shape, double scale);
 
+// An attention of few queries without stats (kernels/cuda/few_queries_attention.cuh).
+inline constexpr int64_t kMostFewQueries = 8, kLeastKeysOfQuery = 16;
+std::string AgainstFewQueries(const AttentionShape& shape);
+
 }  // namespace sinter::ir::cuda
 
 #endif  // SINTER_IR_TARGET_CUDA_LIBRARIES_H_

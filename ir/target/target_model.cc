@@ -6,6 +6,7 @@
 
 #include "sinter/ir/library/quantized_sizes.h"
 #include "sinter/ir/target/cuda_libraries.h"
+#include "sinter/ir/target/few_rows_kernels.h"
 #include "sinter/ir/target/gpu_models.h"
 #include "sinter/ir/target/tf32_kernels.h"
 
@@ -34,14 +35,17 @@ class CpuLibraries : public LibraryAbilities {
   std::string againstAttention(const AttentionShape&, double) const override {
     return "it is on a CPU, where no library does it";
   }
+  std::string againstFewQueries(const AttentionShape&) const override {
+    return "it is on a CPU, which has no kernel for it";
+  }
 };
 
 // cuBLASLt, cuDNN, and the kernels of kernels/cuda.
 class CudaLibraries : public LibraryAbilities {
  public:
-  // Sinter's own tf32 kernels keep NaN in their relu.
+  // Sinter's own tf32 kernels keep NaN in their relu; those of few rows apply everything.
   std::string againstEpilogue(MatmulOp op, Activation activation) const override {
-    if (activation == Activation::relu && tf32::Computes(op)) return "";
+    if ((activation == Activation::relu && tf32::Computes(op)) || few_rows::Computes(op)) return "";
     return std::string(cuda::AgainstCublas(op.getType().getElementType(), activation, /*has_bias=*/true));
   }
 
@@ -64,6 +68,9 @@ class CudaLibraries : public LibraryAbilities {
 
   std::string againstAttention(const AttentionShape& shape, double scale) const override {
     return cuda::AgainstCudnnAttention(shape, scale);
+  }
+  std::string againstFewQueries(const AttentionShape& shape) const override {
+    return cuda::AgainstFewQueries(shape);
   }
 };
 

@@ -45,6 +45,8 @@ class LibraryAbilities {
   virtual int64_t mostQuantizedRows(QuantizedMatmulOp op) const = 0;
   // An attention as one op, forward and backward. `computes_attention` of the target is true.
   virtual std::string againstAttention(const AttentionShape& shape, double scale) const = 0;
+  // few_queries_attention: an attention of few queries without stats.
+  virtual std::string againstFewQueries(const AttentionShape& shape) const = 0;
 };
 
 // The form of a target's generated kernels. It decides which rows of codegen/plan/backends.cc compute the

@@ -106,6 +106,7 @@ class FuseEpiloguePass : public impl::FuseEpilogueBase<FuseEpiloguePass> {
   void fuseActivation(Op op) {
     if (op.getActivation() != Activation::none) return;
     for (Operation* user : op->getUsers()) {
+      if (Operation* behind = activationBehindReshape(user)) user = behind;
       Activation activation = ActivationOf(user);
       if (activation == Activation::none) continue;
       if (!op->hasOneUse()) {
@@ -124,13 +125,31 @@ class FuseEpiloguePass : public impl::FuseEpilogueBase<FuseEpiloguePass> {
     }
   }
 
-  // Replaces `last` by `fused`, whose location names the user's lines of both ops.
+  // The activation that is the only reader of a reshape; null for other ops.
+  static Operation* activationBehindReshape(Operation* op) {
+    if (!llvm::isa<ir::ReshapeOp>(op) || !op->hasOneUse()) return nullptr;
+    Operation* const reader = *op->getUsers().begin();
+    return ActivationOf(reader) == Activation::none ? nullptr : reader;
+  }
+
+  // Replaces `last` by `fused`, whose location names the user's lines of both ops. A reshape before `last`
+  // comes behind it.
   void replace(Operation* op, Operation* last, Operation* fused) {
     // An op of constants has no device, but what is added to it may have one.
     ir::SetDevice(fused, ir::DeviceOf(last));
     fused->setLoc(mlir::FusedLoc::get(&getContext(), {op->getLoc(), last->getLoc()}));
-    last->getResult(0).replaceAllUsesWith(fused->getResult(0));
+    Value result = fused->getResult(0);
+    auto reshape = last->getOperand(0).getDefiningOp<ir::ReshapeOp>();
+    if (reshape && reshape.getX() == op->getResult(0)) {
+      Operation* const moved = mlir::OpBuilder(last).clone(*reshape);
+      moved->setOperand(0, result);
+      result = moved->getResult(0);
+    } else {
+      reshape = nullptr;
+    }
+    last->getResult(0).replaceAllUsesWith(result);
     last->erase();
+    if (reshape) reshape->erase();
     op->erase();
   }
 

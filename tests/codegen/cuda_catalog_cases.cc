@@ -179,6 +179,24 @@ std::vector<Case> MatmulCases() {
       }
     }
   }
+  // In 16 bits: blocks that share k, and columns beyond the end.
+  for (const auto& [m, n, k] : {std::array{16, 768, 768}, {1, 2304, 776}, {9, 40, 24}}) {
+    for (const bool turned : {false, true}) {
+      const std::string left = absl::StrCat("tensor<", m, "x", k, "x$T>"),
+                        right = turned ? absl::StrCat("tensor<", n, "x", k, "x$T>")
+                                       : absl::StrCat("tensor<", k, "x", n, "x$T>"),
+                        of_n = absl::StrCat("tensor<", n, "xf32>"),
+                        whole = absl::StrCat("tensor<", m, "x", n, "xf32>");
+      cases.push_back(
+          {absl::StrCat("matmul of few rows in 16 bits ", m, " ", n, " ", k, turned ? " turned" : ""),
+           "bf16 f16",
+           absl::StrCat("%a: ", left, ", %b: ", right, ", %c: ", of_n, ", %d: ", whole),
+           absl::StrCat("sinter.matmul %a, %b bias %c addend %d activation gelu_tanh ",
+                        turned ? "{transpose_b} : (" : ": (", left, ", ", right, ", ", of_n, ", ", whole,
+                        ") -> ", whole),
+           {"matmul_few_rows"}});
+    }
+  }
   for (int activation = 0; activation < 7; ++activation) {
     // For these two, cuBLASLt computes the other types with a bias. Its relu does not keep NaN.
     const bool only_f64 = activation == 0 || activation == 3;

@@ -131,6 +131,25 @@ TEST_F(CudaCatalogTest, TopKsCompile) {
             "sinter.top_k %a k 40 : tensor<8x50257x$T> -> tensor<8x40x$T>, tensor<8x40xi32>",
             {"top_k"}}});
 }
+TEST_F(CudaCatalogTest, AttentionsOfFewQueriesCompile) {
+  Compile(
+      {{"one query of groups",
+        "f32 bf16 f16",
+        "%a: tensor<2x1x8x64x$T>, %b: tensor<2x2x1000x64x$T>, %c: tensor<2x1x1x1000x$T>",
+        "sinter.few_queries_attention %a, %b, %b bias %c heads 8 by_head {scale = 0.125 : f64} : "
+        "(tensor<2x1x8x64x$T>, tensor<2x2x1000x64x$T>, tensor<2x2x1000x64x$T>, tensor<2x1x1x1000x$T>) -> "
+        "tensor<2x1x8x64x$T>",
+        {"few_queries_attention"}},
+       {"new rows of caches",
+        "f32 bf16 f16",
+        "%a: tensor<1x2x12x256x$T>, %b: tensor<1x2x100x256x$T>, %c: tensor<1x1x12x256x$T>, %d: tensor<1xi64>",
+        "sinter.few_queries_attention %a, %b, %b rows %c, %c at %d heads 8 by_head causal {scale = 0.125 : "
+        "f64, "
+        "first_head = 4 : i64, first_value = 10 : i64} : (tensor<1x2x12x256x$T>, tensor<1x2x100x256x$T>, "
+        "tensor<1x2x100x256x$T>, tensor<1x1x12x256x$T>, tensor<1x1x12x256x$T>, tensor<1xi64>) -> "
+        "(tensor<1x2x8x256x$T>, tensor<1x2x100x256x$T>, tensor<1x2x100x256x$T>)",
+        {"few_queries_attention"}}});
+}
 TEST_F(CudaCatalogTest, SortsCompile) { Compile(SortCases()); }
 TEST_F(CudaCatalogTest, ScattersCompile) { Compile(ScatterCases()); }
 TEST_F(CudaCatalogTest, PermutationsCompile) { Compile(PermutationCases()); }

@@ -95,7 +95,32 @@ void AddMatmulSums(std::vector<OpCase>& cases) {
   make("f32_addend_of_narrow", "f32", "f32", "bf16 f16", "addend scale", false);
   make("f32_bias_of_narrow", "", "f32", "bf16 f16", "bias addend", false);
   make("f32_bias_relu_of_narrow", "", "f32", "bf16 f16", "bias addend {activation = 1 : i32}", false);
-  cases.back().needs_cpu = true;
+}
+
+// Few rows in 16 bits: parts of k in several blocks, columns and elements of k beyond the last step.
+void AddFewRows(std::vector<OpCase>& cases) {
+  struct Sizes {
+    int64_t m, n, k;
+  };
+  for (const Sizes& s : {Sizes{1, 72, 40}, {3, 64, 512}, {8, 136, 24}, {9, 200, 1032}, {16, 128, 768}}) {
+    for (const bool turned : {false, true}) {
+      const auto typed = [](int64_t rows, int64_t columns) {
+        return Typed(std::to_string(rows) + "x" + std::to_string(columns));
+      };
+      const std::string x = typed(s.m, s.k), w = turned ? typed(s.n, s.k) : typed(s.k, s.n),
+                        y = typed(s.m, s.n), bias = Typed(std::to_string(s.n));
+      OpCase c = {"matmul_few_rows_" + std::to_string(s.m) + (turned ? "_turned" : ""),
+                  OpClass::kProduct,
+                  "%r = sinter.matmul %a, %b bias %c addend %d activation silu" +
+                      std::string(turned ? " {transpose_b}" : "") + " : (" + x + ", " + w + ", " + bias +
+                      ", " + y + ") -> " + y,
+                  {{x, -0.5, 0.5}, {w, -0.5, 0.5}, {bias}, {y}},
+                  {y},
+                  "bf16 f16",
+                  false};
+      cases.push_back(c);
+    }
+  }
 }
 
 // Matmuls of i8 with a result of i32. On GPUs cuBLASLt computes those with rows of k and multiples of four.
@@ -440,6 +465,7 @@ std::vector<OpCase> LinearCases() {
   AddMatmuls(cases);
   AddMatmulSums(cases);
   AddWideIntegerMatmuls(cases);
+  AddFewRows(cases);
   AddQuantizedMatmuls(cases);
   AddMatmulGradients(cases);
   AddConvs(cases);

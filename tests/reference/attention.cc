@@ -83,12 +83,8 @@ std::vector<double> Scores(const Positions& p, const Query& q, const Masks& mask
   return scores;
 }
 
-std::vector<Value> Attention(const Call& call) {
-  auto op = llvm::cast<ir::AttentionOp>(call.op);
-  const Positions p = {ir::AttentionShape::Of(op.getInputs()), call.in};
-  const Masks masks = Masks::Of(op, call);
-  std::vector<Value> results = {call.Result()};
-  if (op.getStats()) results.push_back(call.Result(1));
+// Computes the result, and the stats if there are two results.
+void Mix(const Positions& p, const Masks& masks, std::vector<Value>& results) {
   ForEachQuery(p.s, [&](const Query& q) {
     const std::vector<double> scores = Scores(p, q, masks);
     double top = -std::numeric_limits<double>::infinity(), sum = 0;
@@ -105,6 +101,13 @@ std::vector<Value> Attention(const Call& call) {
     if (results.size() == 1) return;
     results[1].reals[p.Stats(q.example, q.position, q.head)] = sees_any ? top + std::log(sum) : top;
   });
+}
+
+std::vector<Value> Attention(const Call& call) {
+  auto op = llvm::cast<ir::AttentionOp>(call.op);
+  std::vector<Value> results = {call.Result()};
+  if (op.getStats()) results.push_back(call.Result(1));
+  Mix({ir::AttentionShape::Of(op.getInputs()), call.in}, Masks::Of(op, call), results);
   return results;
 }
 
@@ -143,11 +146,59 @@ std::vector<Value> AttentionGrad(const Call& call) {
   return results;
 }
 
+// Writes the heads of a row [B, 1, HN, D] from `first` on to a position of a cache [B, HK, S, D].
+void TakeRow(const Value& row, int64_t first, const ir::AttentionShape& s, int64_t position, Value& cache) {
+  if (position < 0 || position >= s.keys) return;
+  for (int64_t i = 0; i < s.batch * s.key_heads * s.width; ++i) {
+    const int64_t d = i % s.width, head = i / s.width % s.key_heads, example = i / s.width / s.key_heads;
+    cache.reals[((example * s.key_heads + head) * s.keys + position) * s.width + d] =
+        row.reals[(example * row.shape[2] + first + head) * s.width + d];
+  }
+}
+
+// Copies q's heads and k and v by position to the operands of an attention.
+std::vector<Value> FewQueries(const Call& call) {
+  auto op = llvm::cast<ir::FewQueriesAttentionOp>(call.op);
+  const auto heads = static_cast<int64_t>(op.getHeads()), first = static_cast<int64_t>(op.getFirstHead());
+  const ir::AttentionShape s = ir::AttentionShape::OfFew(op.getInputs(), heads, op.getByHead());
+  std::vector<Value> in = call.in;
+  const int64_t all = call.in[0].shape[2];
+  in[0].shape = {s.batch, s.queries, heads, s.width};
+  in[0].reals.resize(static_cast<size_t>(s.batch * s.queries * heads * s.width));
+  for (int64_t i = 0; i < s.batch * s.queries; ++i)
+    for (int64_t j = 0; j < heads * s.width; ++j)
+      in[0].reals[i * heads * s.width + j] = call.in[0].reals[(i * all + first) * s.width + j];
+  const size_t row = op.getBias() ? 4 : 3;
+  std::vector<Value> results = {call.Result()};
+  for (const int which : {1, 2}) {
+    if (!op.getByHead()) continue;
+    Value cache = call.in[which];
+    if (op.getPosition()) {
+      const Value& from = call.in[row + static_cast<size_t>(which) - 1];
+      const auto head = static_cast<int64_t>(which == 1 ? op.getFirstKey() : op.getFirstValue());
+      TakeRow(from, head, s, call.in[row + 2].ints[0], cache);
+      results.push_back(cache);
+    }
+    in[which].shape = {s.batch, s.keys, s.key_heads, s.width};
+    for (int64_t i = 0; i < s.batch * s.keys * s.key_heads * s.width; ++i) {
+      const int64_t d = i % s.width, head = i / s.width % s.key_heads;
+      const int64_t key = i / s.width / s.key_heads % s.keys, example = i / s.width / s.key_heads / s.keys;
+      in[which].reals[i] = cache.reals[((example * s.key_heads + head) * s.keys + key) * s.width + d];
+    }
+  }
+  const Positions p = {s, in};
+  std::vector<Value> mixed = {results[0]};
+  Mix(p, Masks::Of(op, call), mixed);
+  results[0] = mixed[0];
+  return results;
+}
+
 }  // namespace
 
 void AddAttentionOps(OpTable& table) {
   table["sinter.attention"] = Attention;
   table["sinter.attention_grad"] = AttentionGrad;
+  table["sinter.few_queries_attention"] = FewQueries;
 }
 
 }  // namespace sinter::reference

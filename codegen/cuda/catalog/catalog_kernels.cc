@@ -7,12 +7,12 @@ namespace sinter::codegen {
 void AddPoolKernels(CudaCatalog&), AddCumsumKernels(CudaCatalog&), AddScatterKernels(CudaCatalog&),
     AddPermutationKernels(CudaCatalog&), AddMatmulKernels(CudaCatalog&), AddConvKernels(CudaCatalog&),
     AddElementwiseKernels(CudaCatalog&), AddTopKKernels(CudaCatalog&), AddSortKernels(CudaCatalog&),
-    AddQuantizedKernels(CudaCatalog&);
+    AddQuantizedKernels(CudaCatalog&), AddAttentionKernels(CudaCatalog&);
 
 void PopulateCudaCatalog(CudaCatalog& catalog) {
-  for (auto* add :
-       {AddPoolKernels, AddCumsumKernels, AddScatterKernels, AddPermutationKernels, AddMatmulKernels,
-        AddConvKernels, AddElementwiseKernels, AddTopKKernels, AddSortKernels, AddQuantizedKernels}) {
+  for (auto* add : {AddPoolKernels, AddCumsumKernels, AddScatterKernels, AddPermutationKernels,
+                    AddMatmulKernels, AddConvKernels, AddElementwiseKernels, AddTopKKernels, AddSortKernels,
+                    AddQuantizedKernels, AddAttentionKernels}) {
     add(catalog);
   }
 }

@@ -1,16 +1,18 @@
 // Matmuls that cuBLASLt does not compute, small ones in tf32, for which cuBLASLt uses too few tiles, and
-// those of few rows in f32, for which it sums k in one long chain. The kernels are kernels/cuda/matmul.cuh,
-// split_matmul.cuh and few_rows_matmul.cuh; see docs/performance-notes.md.
+// those of few rows, in f32, for which it sums k in one long chain, and in 16 bits (catalog_few_rows.h). The
+// kernels are kernels/cuda/matmul.cuh, split_matmul.cuh and few_rows_matmul.cuh; see docs/performance-notes.md.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "llvm/Support/MathExtras.h"
+#include "sinter/codegen/cuda/catalog/catalog_few_rows.h"
 #include "sinter/codegen/cuda/catalog/catalog_text.h"
 #include "sinter/codegen/places/user_line.h"
 #include "sinter/codegen/steps/lowering.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/library/matmul_sizes.h"
 #include "sinter/ir/target/cuda_libraries.h"
+#include "sinter/ir/target/few_rows_kernels.h"
 #include "sinter/ir/target/gpu_models.h"
 #include "sinter/ir/target/tf32_kernels.h"
 #include "sinter/kernels/cuda/embedded_cuda.h"
@@ -121,7 +123,7 @@ CudaCatalogCall LowerFewRows(ir::MatmulOp matmul) {
 // apply, matmuls that are split, and those of few rows.
 bool Computes(mlir::Operation* op) {
   auto matmul = llvm::cast<ir::MatmulOp>(op);
-  if (ir::tf32::Computes(matmul) || HasFewRows(matmul)) return true;
+  if (ir::tf32::Computes(matmul) || HasFewRows(matmul) || ir::few_rows::Computes(matmul)) return true;
   if (ir::TypeOf(matmul.getA()).getElementType().isInteger()) {
     return !ir::cuda::AgainstCublasIntegers(matmul).empty();
   }
@@ -134,6 +136,7 @@ absl::StatusOr<CudaCatalogCall> LowerMatmul(mlir::Operation* op) {
   auto matmul = llvm::cast<ir::MatmulOp>(op);
   if (ir::tf32::Computes(matmul)) return LowerSplit(op);
   if (HasFewRows(matmul)) return LowerFewRows(matmul);
+  if (ir::few_rows::Computes(matmul)) return LowerFewRows16(matmul);
   if (IsCublasOnly(matmul)) {
     return absl::UnimplementedError(absl::StrCat(UserLine(op->getLoc()),
                                                  ": a matmul with an addend, a scale or a result of f32 "

@@ -42,16 +42,31 @@ CatalogText& CatalogText::Append(std::variant<std::string_view, std::string> tex
   return *this;
 }
 
+CatalogText& CatalogText::Early(std::string call) {
+  early_ = std::move(call);
+  return *this;
+}
+
+CatalogText& CatalogText::Cluster(int64_t blocks) {
+  cluster_ = blocks;
+  return *this;
+}
+
 CudaSource CatalogText::Build(const std::string& name, const std::string& call, int64_t buffers,
                               int64_t block) const {
   std::string text;
   for (const auto& part : parts_) {
     std::visit([&](const auto& own_or_stored) { text += own_or_stored; }, part);
   }
-  absl::StrAppend(&text, "struct Buffers {\n  char* p[", buffers, "];\n};\n",
-                  "extern \"C\" __global__ void __launch_bounds__(", block, ") ");
+  std::string cluster;
+  if (cluster_ > 1) {
+    cluster = absl::StrCat("\n#if __CUDA_ARCH__ >= 900\n__cluster_dims__(", cluster_, ")\n#endif\n");
+  }
+  absl::StrAppend(&text, "struct Buffers {\n  char* p[", buffers, "];\n};\n", "extern \"C\" __global__ void ",
+                  cluster, "__launch_bounds__(", block, ") ");
+  const std::string early = early_.empty() ? "" : absl::StrCat("  ", early_, ";\n");
   const std::string body =
-      absl::StrCat("(const __grid_constant__ Buffers b) {\n  sn_start();\n  ", call, ";\n}\n");
+      absl::StrCat("(const __grid_constant__ Buffers b) {\n", early, "  sn_start();\n  ", call, ";\n}\n");
   CudaSource source;
   source.symbol = absl::StrCat(name, "_", ShortHash(text + body));
   source.text = absl::StrCat(text, source.symbol, body);
@@ -65,16 +80,21 @@ CudaCatalogLaunch CatalogText::Launch(std::string_view name, std::string call,
                                       int64_t block) const {
   CudaCatalogLaunch launch;
   launch.grid = grid, launch.block = block;
+  std::string early = early_;
   int64_t buffers = 0;
   for (const auto* arguments : {&inputs, &outputs}) {
     std::vector<Slot>& slots = arguments == &inputs ? launch.inputs : launch.outputs;
     for (const CatalogArgument& argument : *arguments) {
       std::string pointer = absl::StrCat("(", argument.type, "*)b.p[", buffers, "]");
-      call = absl::StrReplaceAll(call, {{absl::StrCat("$", buffers++), pointer}});
+      const std::string name_of_buffer = absl::StrCat("$", buffers++);
+      call = absl::StrReplaceAll(call, {{name_of_buffer, pointer}});
+      early = absl::StrReplaceAll(early, {{name_of_buffer, pointer}});
       slots.push_back(argument.slot);
     }
   }
-  launch.source = [text = *this, name = std::string(name), call = std::move(call), buffers, block] {
+  CatalogText own = *this;
+  own.early_ = std::move(early);
+  launch.source = [text = std::move(own), name = std::string(name), call = std::move(call), buffers, block] {
     return text.Build(name, call, buffers, block);
   };
   return launch;

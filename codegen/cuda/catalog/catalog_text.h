@@ -36,6 +36,12 @@ class CatalogText {
   CatalogText& Number(std::string_view name, int64_t value);
   // A `std::string_view` must be of a stored text (kernels/cuda/embedded_cuda.h), which outlives everything.
   CatalogText& Append(std::variant<std::string_view, std::string> text);
+  // Runs `call`, in which $0, $1, ... are as in Launch, before the kernel waits for its predecessor. It must
+  // read no memory: it may prefetch.
+  CatalogText& Early(std::string call);
+  // From sm_90 on, so many neighbouring blocks are a cluster (kernels/cuda/cluster.cuh); the grid is a
+  // multiple.
+  CatalogText& Cluster(int64_t blocks);
 
   // Returns a launch of a kernel that runs `call`, where $0, $1, ... are the inputs and then the outputs. The
   // kernel's name is `name` and a hash.
@@ -47,6 +53,8 @@ class CatalogText {
   CudaSource Build(const std::string& name, const std::string& call, int64_t buffers, int64_t block) const;
 
   std::vector<std::variant<std::string_view, std::string>> parts_;
+  std::string early_;
+  int64_t cluster_ = 1;
 };
 
 // Allocates consecutive parts of a call's workspace.

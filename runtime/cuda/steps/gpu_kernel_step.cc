@@ -11,6 +11,11 @@
 namespace sinter {
 namespace {
 
+// A kernel with shared memory starts early if it has at most so many blocks. The running kernel may have
+// configured a multiprocessor with less shared memory, so fewer blocks fit until its last block has ended; a
+// few find room elsewhere.
+constexpr uint32_t kMostEarlyBlocks = 512;
+
 class CudaKernelStep : public Step {
  public:
   CudaKernelStep(const CudaContext& context, std::shared_ptr<const LoadedKernel> kernel,
@@ -99,12 +104,9 @@ absl::StatusOr<std::unique_ptr<Step>> MakeCudaKernelStep(CudaContext& context, K
   SINTER_RETURN_IF_ERROR(CudaStatus(cudaFuncGetAttributes(&attributes, kernel->function()),
                                     absl::StrCat("see the needs of kernel \"", symbol, "\"")));
   SINTER_RETURN_IF_ERROR(CheckLaunch(context, *kernel, attributes, table, symbol));
-  // Kernels with shared memory do not start early. The running kernel may have configured a multiprocessor
-  // with less shared memory, so fewer new blocks fit until its last block has ended.
-  const bool has_shared = attributes.sharedSizeBytes + table.shared_bytes() > 0;
-  const bool has_programmatic_launch = context.switches().early_start &&
-                                       described.has_programmatic_launch() && !has_shared &&
-                                       context.info().major >= 9;
+  const bool has_programmatic_launch =
+      context.switches().early_start && described.has_programmatic_launch() && context.info().major >= 9 &&
+      (attributes.sharedSizeBytes + table.shared_bytes() == 0 || table.grid() <= kMostEarlyBlocks);
   return std::make_unique<CudaKernelStep>(context, std::move(kernel), table, has_programmatic_launch);
 }
 

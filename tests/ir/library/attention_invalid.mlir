@@ -141,3 +141,20 @@ func.func @o(%q: tensor<2x5x3x4x8xf32>, %o: tensor<2x5x4x8xf32>, %g: tensor<2x5x
   %0 = sinter.attention_grad %q result %o stats %s gradient %g {scale = 1.0 : f64} : (tensor<2x5x3x4x8xf32>, tensor<2x5x4x8xf32>, tensor<2x4x5xf32>, tensor<2x5x4x7xf32>) -> tensor<2x5x3x4x8xf32>
   return
 }
+
+// -----
+
+func.func @few_heads(%q: tensor<2x1x8x8xf32>, %k: tensor<2x3x7x8xf32>) {
+  // expected-error@+1 {{has 8 heads from 0 on, of q 'tensor<2x1x8x8xf32>' and k 'tensor<2x3x7x8xf32>'; expected heads that q has, a multiple of k's, and keys}}
+  %0 = sinter.few_queries_attention %q, %k, %k heads 8 by_head {scale = 1.0 : f64} : (tensor<2x1x8x8xf32>, tensor<2x3x7x8xf32>, tensor<2x3x7x8xf32>) -> tensor<2x1x8x8xf32>
+  return
+}
+
+// -----
+
+func.func @few_rows(%q: tensor<2x1x8x8xf32>, %k: tensor<2x2x7x8xf32>, %at: tensor<1xi32>) {
+  // expected-error@+1 {{has a row of type 'tensor<2x1x8x8xf32>' with heads from 7 on and a cache of type 'tensor<2x2x7x8xf32>'; expected 'tensor<2x1x2x8xf32>' and 'tensor<2x2x7x8xf32>'}}
+  %0:3 = sinter.few_queries_attention %q, %k, %k rows %q, %q at %at heads 8 by_head {first_key = 7 : i64, scale = 1.0 : f64}
+      : (tensor<2x1x8x8xf32>, tensor<2x2x7x8xf32>, tensor<2x2x7x8xf32>, tensor<2x1x8x8xf32>, tensor<2x1x8x8xf32>, tensor<1xi32>) -> (tensor<2x1x8x8xf32>, tensor<2x2x7x8xf32>, tensor<2x2x7x8xf32>)
+  return
+}

@@ -72,3 +72,16 @@ func.func @tf32_large_images(%x: tensor<256x128x56x56xf32>, %w: tensor<128x128x1
   %r = sinter.relu %h : tensor<256x128x56x56xf32>
   return %r : tensor<256x128x56x56xf32>
 }
+// Few rows of 16-bit floats have a kernel of their own, which applies every activation. A reshape comes behind it.
+// CHECK-LABEL: func.func @few_rows
+// CHECK: %[[Y:.*]] = sinter.matmul %{{.*}}, %{{.*}} bias %{{.*}} activation silu {{.*}} : (tensor<4x16xbf16>
+// CHECK: %[[R:.*]] = sinter.reshape %[[Y]]
+// CHECK: return %[[R]]
+func.func @few_rows(%x: tensor<4x16xbf16>, %w: tensor<16x32xbf16>, %b: tensor<32xbf16>) -> tensor<4x1x32xbf16> {
+  %h = sinter.matmul %x, %w : (tensor<4x16xbf16>, tensor<16x32xbf16>) -> tensor<4x32xbf16>
+  %c = sinter.broadcast %b [1] : tensor<32xbf16> -> tensor<4x32xbf16>
+  %s = sinter.add %h, %c : tensor<4x32xbf16>
+  %t = sinter.reshape %s : tensor<4x32xbf16> -> tensor<4x1x32xbf16>
+  %r = sinter.silu %t : tensor<4x1x32xbf16>
+  return %r : tensor<4x1x32xbf16>
+}

@@ -112,3 +112,46 @@ func.func @masks(%q: tensor<2x4x4x8xbf16>, %k: tensor<2x8x1x8xbf16>, %bias: tens
   %r = sinter.attention %q, %k, %k bias %bias causal window 3 {scale = 0.5 : f64} : (tensor<2x4x4x8xbf16>, tensor<2x8x1x8xbf16>, tensor<2x8x1x8xbf16>, tensor<2x1x1x8xf32>) -> tensor<2x4x4x8xbf16>
   return %r : tensor<2x4x4x8xbf16>
 }
+
+// -----
+
+// An attention of few queries is a kernel's, if nothing reads its stats. It reads heads of q where they are, and keys and
+// values by head, as caches keep them.
+// CHECK-LABEL: func.func @few
+// CHECK-NOT: attention
+// CHECK: return
+// GPU-LABEL: func.func @few
+// GPU-NEXT: %[[R:.*]] = sinter.few_queries_attention %arg0, %arg1, %arg1 bias %arg2 heads 4 by_head {first_head = 2 : i64, scale = 5.000000e-01 : f64}
+// GPU-NEXT: return %[[R]]
+func.func @few(%q: tensor<2x1x8x8xbf16>, %k: tensor<2x4x64x8xbf16>, %bias: tensor<1x1x1x64xbf16>) -> tensor<2x1x4x8xbf16> {
+  %h = sinter.slice %q [0, 0, 2, 0] [2, 1, 6, 8] [1, 1, 1, 1] : tensor<2x1x8x8xbf16> -> tensor<2x1x4x8xbf16>
+  %t = sinter.transpose %k [0, 2, 1, 3] : tensor<2x4x64x8xbf16> -> tensor<2x64x4x8xbf16>
+  %r:2 = sinter.attention %h, %t, %t bias %bias {scale = 0.5 : f64} : (tensor<2x1x4x8xbf16>, tensor<2x64x4x8xbf16>, tensor<2x64x4x8xbf16>, tensor<1x1x1x64xbf16>) -> (tensor<2x1x4x8xbf16>, tensor<2x4x1xf32>)
+  return %r#0 : tensor<2x1x4x8xbf16>
+}
+
+// -----
+
+// It also writes the new position of its caches, from where the projection has it.
+// CHECK-LABEL: func.func @caches
+// CHECK: sinter.scatter
+// CHECK: return
+// GPU-LABEL: func.func @caches
+// GPU-NOT: sinter.scatter
+// GPU: %[[R:.*]], %[[C:.*]]:2 = sinter.few_queries_attention %arg0, %arg1, %arg2 rows %arg0, %arg0 at %arg3 heads 4 by_head {first_key = 4 : i64, first_value = 6 : i64, scale = 5.000000e-01 : f64}
+// GPU: return %[[R]], %[[C]]#0, %[[C]]#1
+func.func @caches(%qkv: tensor<2x1x8x8xbf16>, %k: tensor<2x2x64x8xbf16>, %v: tensor<2x2x64x8xbf16>, %at: tensor<1xi32>) -> (tensor<2x1x4x8xbf16>, tensor<2x2x64x8xbf16>, tensor<2x2x64x8xbf16>) {
+  %q = sinter.slice %qkv [0, 0, 0, 0] [2, 1, 4, 8] [1, 1, 1, 1] : tensor<2x1x8x8xbf16> -> tensor<2x1x4x8xbf16>
+  %nk = sinter.slice %qkv [0, 0, 4, 0] [2, 1, 6, 8] [1, 1, 1, 1] : tensor<2x1x8x8xbf16> -> tensor<2x1x2x8xbf16>
+  %nv = sinter.slice %qkv [0, 0, 6, 0] [2, 1, 8, 8] [1, 1, 1, 1] : tensor<2x1x8x8xbf16> -> tensor<2x1x2x8xbf16>
+  %wide = sinter.cast %nk : tensor<2x1x2x8xbf16> -> tensor<2x1x2x8xf32>
+  %turned = sinter.transpose %wide [0, 2, 1, 3] : tensor<2x1x2x8xf32> -> tensor<2x2x1x8xf32>
+  %row = sinter.cast %turned : tensor<2x2x1x8xf32> -> tensor<2x2x1x8xbf16>
+  %other = sinter.transpose %nv [0, 2, 1, 3] : tensor<2x1x2x8xbf16> -> tensor<2x2x1x8xbf16>
+  %ck = sinter.scatter set %k[%at], %row dim 2 : tensor<2x2x64x8xbf16>, tensor<1xi32>, tensor<2x2x1x8xbf16>
+  %cv = sinter.scatter set %v[%at], %other dim 2 : tensor<2x2x64x8xbf16>, tensor<1xi32>, tensor<2x2x1x8xbf16>
+  %tk = sinter.transpose %ck [0, 2, 1, 3] : tensor<2x2x64x8xbf16> -> tensor<2x64x2x8xbf16>
+  %tv = sinter.transpose %cv [0, 2, 1, 3] : tensor<2x2x64x8xbf16> -> tensor<2x64x2x8xbf16>
+  %r = sinter.attention %q, %tk, %tv {scale = 0.5 : f64} : (tensor<2x1x4x8xbf16>, tensor<2x64x2x8xbf16>, tensor<2x64x2x8xbf16>) -> tensor<2x1x4x8xbf16>
+  return %r, %ck, %cv : tensor<2x1x4x8xbf16>, tensor<2x2x64x8xbf16>, tensor<2x2x64x8xbf16>
+}
