@@ -119,7 +119,8 @@ def Decompose : Pass<"sinter-decompose", "::mlir::func::FuncOp"> {
   let summary = "Replace composite ops by the simpler ops that define them";
   let description = [{
     Runs until no op with a decomposition is left. bf16 and f16 composites compute in f32 inside. Attention on a GPU stays
-    whole if a library computes it without its scores in memory.
+    whole if a library computes it without its scores in memory. One of few queries becomes few_queries_attention, which reads
+    keys and values where a cache has them, and writes the position that the cache takes.
   }];
   let options = [
     Option<"device", "device", "std::string", "\"cpu:0\"", "Device of ops without a placement">,

@@ -113,28 +113,16 @@ SmallVector<Value> FewQueriesAttentionOp::decompose(GraphBuilder& b) {
   return results;
 }
 
-// Examples and heads of keys are independent; heads of q that lie among others stay whole.
+// Examples are independent. So are heads, but `heads` counts all of them.
 FactorRule FewQueriesAttentionOp::getFactorRule() {
-  const AttentionShape s = AttentionShape::OfFew(getInputs(), static_cast<int64_t>(getHeads()), getByHead());
-  bool all = TypeOf(getInputs()[0]).getDimSize(2) == s.heads;
-  for (Value row : getRows()) all &= TypeOf(row).getDimSize(2) == s.key_heads;
-  const FactorKind of_heads = all ? FactorKind::kParallel : FactorKind::kWhole;
-  const SmallVector<Factor> factors = {
-      {s.batch, FactorKind::kParallel, 'b'}, {s.queries, FactorKind::kWhole, 't'},
-      {s.key_heads, of_heads, 'h'},          {s.heads / s.key_heads, of_heads, 'g'},
-      {s.keys, FactorKind::kWhole, 's'},     {s.width, FactorKind::kWhole, 'd'}};
-  const std::string keys = getByHead() ? "b h s d" : "b s h d";
-  SmallVector<std::string> operands = {all ? "b t hg d" : "b t . d", keys, keys};
-  if (getBias()) {
-    const llvm::ArrayRef<int64_t> bias = TypeOf(getBias()).getShape();
-    const auto word = [&](int dim, const char* whole) { return std::string(bias[dim] == 1 ? "." : whole); };
-    operands.push_back(word(0, "b") + " " + word(1, "hg") + " " + word(2, "t") + " s");
-  }
-  for (size_t i = 0; i < getRows().size(); ++i) operands.push_back(all ? "b . h d" : "b . . d");
+  const auto s = AttentionShape::OfFew(getInputs(), static_cast<int64_t>(getHeads()), getByHead());
+  const std::string keys = "b . . .";
+  SmallVector<std::string> operands(3, keys), results = {keys};
+  if (getBias()) operands.push_back(TypeOf(getBias()).getDimSize(0) == 1 ? ". . . ." : keys);
+  operands.append(getRows().size(), keys);
   if (getPosition()) operands.push_back(".");
-  SmallVector<std::string> results = {"b t hg d"};
-  for (size_t i = 0; i < getCaches().size(); ++i) results.push_back(keys);
-  return SpellFactors(*this, factors, operands, results);
+  results.append(getCaches().size(), keys);
+  return SpellFactors(*this, {{s.batch, FactorKind::kParallel, 'b'}}, operands, results);
 }
 
 }  // namespace sinter::ir

@@ -39,11 +39,10 @@ bool FeedsAlone(Operation* op, Operation* attention) {
                       [&](Operation* user) { return user == attention || FeedsAlone(user, attention); });
 }
 
-// The tensor [B, T, HT, D] of which x is a slice of adjacent heads; null if there is none. A program of
-// several ranks keeps the slice, along which its heads are cut.
+// The slice by which x is some adjacent heads of a tensor [B, T, HT, D]; null if there is none.
 ir::SliceOp SliceOfHeads(Value x) {
   auto slice = x.getDefiningOp<ir::SliceOp>();
-  if (!slice || ir::MeshOf(slice)) return {};
+  if (!slice) return {};
   const llvm::ArrayRef<int64_t> whole = slice.getX().getType().getShape();
   for (int64_t i = 0; i < 4; ++i) {
     const bool is_whole = slice.getStarts()[i] == 0 && slice.getLimits()[i] == whole[i];
@@ -64,7 +63,7 @@ std::optional<NewRow> NewRowOf(Value cache, ir::AttentionOp attention, ir::Graph
   auto scatter = cache.getDefiningOp<ir::ScatterOp>();
   if (!scatter || scatter.getKind() != ir::ScatterKind::set || scatter.getDim() != 2 ||
       ir::TypeOf(scatter.getIndices()).getShape() != llvm::ArrayRef<int64_t>({1}) ||
-      scatter->getBlock() != attention->getBlock() || ir::MeshOf(attention)) {
+      scatter->getBlock() != attention->getBlock()) {
     return std::nullopt;
   }
   // The new cache comes into being at the attention: nothing else may read it before.
@@ -181,10 +180,10 @@ class DecomposePass : public impl::DecomposeBase<DecomposePass> {
     return ir::TargetModel::Of(place ? place : unplaced);
   }
 
-  // True if the attention becomes one of few queries.
+  // True if the attention becomes one of few queries. A program of several ranks keeps its heads apart.
   static bool hasFewQueries(ir::AttentionOp op, ir::DeviceAttr unplaced) {
     const ir::AttentionShape shape = ir::AttentionShape::Of(op.getInputs());
-    return !shape.packed && (!op.getStats() || op.getStats().use_empty()) &&
+    return !shape.packed && !ir::MeshOf(op) && (!op.getStats() || op.getStats().use_empty()) &&
            targetOf(op, unplaced).libraries->againstFewQueries(shape).empty();
   }
 

@@ -39,7 +39,10 @@ class CudaCatalogTest : public ::testing::Test {
   mlir::Operation* Parse(const std::string& arguments, const std::string& op) {
     const bool has_two = op.find("max_pool2d %a") != std::string::npos || op.starts_with("sinter.top_k") ||
                          op.starts_with("sinter.sort");
-    std::string text = absl::StrCat("func.func @f(", arguments, ") {\n  ", has_two ? "%r:2 = " : "%r = ", op,
+    const char* const results = op.find(" rows %") != std::string::npos ? "%r:3 = "
+                                : has_two                               ? "%r:2 = "
+                                                                        : "%r = ";
+    std::string text = absl::StrCat("func.func @f(", arguments, ") {\n  ", results, op,
                                     " loc(\"model.cc\":7:1)\n  return\n}\n");
     module_ = mlir::parseSourceString<mlir::ModuleOp>(text, context_.get());
     if (!module_) ADD_FAILURE() << text;

@@ -22,7 +22,7 @@ using ::testing::Pointwise;
 
 using KvCacheTest = DeviceTest;
 
-constexpr int64_t kTokens = 23, kModelWidth = 16, kPositions = 24, kSequences = 2;
+constexpr int64_t kTokens = 23, kModelWidth = 32, kPositions = 24, kSequences = 2;
 
 // A model of two blocks, with learned positions unless it has others.
 class CachedModel {
