@@ -3,14 +3,16 @@
 // Query heads that share keys are rows of one block, which takes kRows rows of an example and a head of
 // keys. A position is read by kLanes lanes, 8 elements each; the lane groups of a warp, the warps of a block
 // and the blocks of a cluster (cluster.cuh) share the positions. Each lane group keeps the largest score and
-// the sums of what it has read; those are added in order at the end.
+// the sums of what it has read; those are added in order at the end. The caches may take a new position
+// first: it is read from its rows, and written to the caches by a block that sees it.
 //
-// Constants: E, the element of q, k, v and the result, and kIsBf16; B, the element of the bias; kKeyHeads, kGroup, the heads of q
-// for one of k; kQueries, kKeys, kWidth, a multiple of 8; kQueryStride, elements from one query to the next; kFirstHead, q's first head;
-// kPositionStride, kHeadStride, of k and v; kHasBias and kBiasOfExample, kBiasOfHead, kBiasOfQuery, elements
-// of the bias from one to the next, 0 where they share it; kCausal, kWindow, 0 for none; kWrites, and of the new rows kKeyRow
-// and kValueRow, their heads, kFirstKey and kFirstValue, and Index, the element of the position; kRows, 1 to 8;
-// kWarps, kSplits; kScale is a float.
+// Constants: E, the element of q, k, v and the result, and kIsBf16; B, the element of the bias; kKeyHeads,
+// kGroup, the heads of q for one of k; kQueries, kKeys, kWidth, a multiple of 8; kQueryStride, elements from
+// one query to the next; kFirstHead, q's first head; kPositionStride, kHeadStride, of k and v; kHasBias and
+// kBiasOfExample, kBiasOfHead, kBiasOfQuery, elements of the bias from one to the next, 0 where they share
+// it; kCausal, kWindow, 0 for none; kWrites, and of the new rows kKeyRow and kValueRow, their heads,
+// kFirstKey and kFirstValue, and Index, the element of the position; kRows, 1 to 8; kWarps, kSplits; kScale
+// is a float.
 typedef E::Storage Storage;
 constexpr int kEach = 8, kParts = int(kWidth) / kEach;
 constexpr int kLanes = kParts <= 1    ? 1
@@ -23,7 +25,7 @@ constexpr int kPlaces = 32 / kLanes;                         // Positions that a
 constexpr int kAhead = kRows <= 2 ? 8 : kRows <= 4 ? 4 : 2;  // Times under way.
 constexpr int kThreads = kWarps * 32, kChunk = kAhead * kWarps * kPlaces;
 constexpr int kAllRows = int(kGroup * kQueries), kRowTiles = (kAllRows + kRows - 1) / kRows;
-constexpr int kValues = kRows * int(kWidth + 2);  // Of a part: the sums, then the tops and the totals.
+constexpr int kValues = kRows * int(kWidth + 2);  // A part has sums, then tops and totals.
 constexpr int kChunks = int((kKeys + kChunk - 1) / kChunk);
 constexpr int kWords = kEach * sizeof(Storage) / 4;
 typedef Vec<u32, kWords> Pack;  // 8 elements.

@@ -14,7 +14,7 @@
 typedef E::Storage Storage;
 typedef R::Storage Result;
 constexpr int kTiles = (kM + 7) / 8, kWarps = kAcross * kAlong, kThreads = 32 * kWarps;
-constexpr int kColumns = kTransposeB ? 16 : 64, kDepth = kTransposeB ? 32 : 16;  // Of a warp's step.
+constexpr int kColumns = kTransposeB ? 16 : 64, kDepth = kTransposeB ? 32 : 16;  // A warp's step.
 constexpr int kOfLane = kTransposeB ? 2 : 8;                                     // Columns of a lane.
 constexpr int kPacks = kTransposeB ? 2 : 4;  // Accesses of a lane in a step.
 constexpr int kAhead = kTiles > 2 ? 2 : 4;   // Steps whose accesses are under way.

@@ -51,14 +51,14 @@ ir::SliceOp SliceOfHeads(Value x) {
   return slice;
 }
 
-// The rows [B, 1, HN, D] of which `cache`, [B, HK, S, D], takes some heads at a position, in the only way that
-// changes it before the attention; null if it does not.
+// The row [B, 1, HN, D] of which a cache [B, HK, S, D] takes some heads, from `first` on, at a position.
 struct NewRow {
   ir::ScatterOp scatter;
   Value row;
   int64_t first = 0;
 };
 
+// Returns the row that `cache` takes before the attention, its only change; nullopt if there is none.
 std::optional<NewRow> NewRowOf(Value cache, ir::AttentionOp attention, ir::GraphBuilder& b) {
   auto scatter = cache.getDefiningOp<ir::ScatterOp>();
   if (!scatter || scatter.getKind() != ir::ScatterKind::set || scatter.getDim() != 2 ||

@@ -1,6 +1,7 @@
 // Matmuls that cuBLASLt does not compute, small ones in tf32, for which cuBLASLt uses too few tiles, and
 // those of few rows, in f32, for which it sums k in one long chain, and in 16 bits (catalog_few_rows.h). The
-// kernels are kernels/cuda/matmul.cuh, split_matmul.cuh and few_rows_matmul.cuh; see docs/performance-notes.md.
+// kernels are kernels/cuda/matmul.cuh, split_matmul.cuh and few_rows_matmul.cuh; see
+// docs/performance-notes.md.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
