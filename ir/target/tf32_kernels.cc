@@ -15,6 +15,7 @@ constexpr int64_t kMostTiles = 16;           // Tiles of a warp: 64 registers of
 constexpr double kLaunchTime = 1000, kCyclesPerTime = 1.7;
 constexpr double kLibraryTime = 8000, kLibraryFlopsPerTime = 60000, kLowLibraryFlopsPerTime = 200000;
 constexpr double kTransposeTime = 2000, kBytesPerTime = 4200;
+constexpr double kLibraryTermTime = 3;  // A tile's terms are one after the other.
 // A block alone on its multiprocessor takes this much longer than its share of a busy one.
 constexpr double kLoneBlock = 2.2;
 constexpr int64_t kResidentWarps = 32, kMostDirectWarps = 16;
@@ -22,6 +23,10 @@ constexpr int64_t kResidentWarps = 32, kMostDirectWarps = 16;
 // of a busy multiprocessor, and for an instruction of a warp that is alone.
 constexpr double kLoadCycles = 700, kWarpCycles = 1500;
 constexpr double kBusyCycles = 0.42, kBusyLoadCycles = 5, kWarpInstructionCycles = 2.5;
+
+// The library computes what the estimate of conv_direct.cuh makes faster by less than this: the estimate's
+// error in f32, and more for 16 bits, for which nothing is measured.
+constexpr double kDoubt = 1.5, kLowDoubt = 2;
 
 // Blocks of the busiest multiprocessor.
 int64_t BlocksOfOne(int64_t blocks) { return llvm::divideCeilSigned(blocks, kPlannedGpu.multiprocessors); }
@@ -36,11 +41,13 @@ double ImageTime(const kernels::ConvGeometry& conv, const ConvTiles& tiles) {
 double LibraryTime(const kernels::ConvGeometry& conv, bool is_low, ImageLayout layout) {
   const double products = 1.0 * conv.batch * conv.out_pixels() * RoundUp(conv.out_channels, 32) *
                           RoundUp(conv.in_channels, 8) * conv.taps();
+  const double terms = static_cast<double>(conv.in_channels * conv.taps()) * kLibraryTermTime;
   // Channels that are no multiple of 16 bytes are read one by one.
-  if (!is_low) return kLibraryTime + (conv.in_channels % 4 == 0 ? 2 : 4) * products / kLibraryFlopsPerTime;
+  if (!is_low)
+    return kLibraryTime + terms + (conv.in_channels % 4 == 0 ? 2 : 4) * products / kLibraryFlopsPerTime;
   const double bytes = 2.0 * (conv.image_elements() + conv.result_elements() + conv.weight_elements());
   const double transposes = layout == ImageLayout::nchw ? 3 * kTransposeTime + 2 * bytes / kBytesPerTime : 0;
-  return kLibraryTime + 2 * products / kLowLibraryFlopsPerTime + transposes;
+  return kLibraryTime + terms + 2 * products / kLowLibraryFlopsPerTime + transposes;
 }
 
 // True if conv_direct.cuh computes the op: in tf32, or with 16-bit operands, whose products are exact in it.
@@ -84,13 +91,18 @@ Choice ChoiceOf(Conv2dOp op, ImageLayout layout) {
   if (!CanBeDirect(op)) return {ConvKernel::library, 0};
   const kernels::ConvGeometry conv = ConvGeometryOf(op, op.getX(), op.getWeights(), op.getResult());
   const bool is_low = op.getResult().getType().getElementTypeBitWidth() == 16;
-  const std::optional<ConvTiles> tiles =
-      layout == ImageLayout::nchw && !is_low ? TilesOf(conv) : std::nullopt;
-  const double direct = DirectTilesOf(conv).nanoseconds, library = LibraryTime(conv, is_low, layout);
-  if (tiles && ImageTime(conv, *tiles) <= std::min(direct, 2 * library))
-    return {ConvKernel::image, ImageTime(conv, *tiles)};
-  if (direct <= library) return {ConvKernel::direct, direct};
-  return {ConvKernel::library, library};
+  const double library = LibraryTime(conv, is_low, layout), direct = DirectTilesOf(conv).nanoseconds;
+  if (is_low) {
+    if (direct * kLowDoubt <= library) return {ConvKernel::direct, direct * kLowDoubt};
+    return {ConvKernel::library, library};
+  }
+  const std::optional<ConvTiles> tiles = TilesOf(conv);
+  Choice own = {ConvKernel::direct, direct};
+  if (tiles && layout == ImageLayout::nchw && ImageTime(conv, *tiles) <= direct)
+    own = {ConvKernel::image, ImageTime(conv, *tiles)};
+  // The estimate of cuDNN is too short for few channels.
+  const double most = tiles ? 2 * library : library / kDoubt;
+  return own.nanoseconds <= most ? own : Choice{ConvKernel::library, library};
 }
 
 }  // namespace
