@@ -255,8 +255,8 @@ Tensor BatchNormInference(const Tensor& x, const Tensor& scale, const Tensor& of
                           const Tensor& variance, int64_t dim = 1, double epsilon = 1e-5,
                           Where where = Where::current());
 // Zeroes each element with the given probability, from 0 to 1, and scales the others by 1 / (1 -
-// probability), in every mode. nn::Dropout does so in Mode::kTrain only. 0 is x itself and draws no numbers. 1
-// zeroes all, and the gradient, but NaN and infinities become NaN, as in PyTorch.
+// probability), in every mode. nn::Dropout does so in Mode::kTrain only. 0 is x itself and draws no numbers.
+// 1 zeroes all, and the gradient, but NaN and infinities become NaN, as in PyTorch.
 Tensor Dropout(const Tensor& x, double probability, Where where = Where::current());
 
 struct GradientsOptions {
