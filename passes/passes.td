@@ -417,6 +417,26 @@ def KeepCasts : Pass<"sinter-keep-casts", "::mlir::ModuleOp"> {
   let options = [Option<"report", "report", "bool", "false", "Report replicas, and why others are not kept">];
 }
 
+def RefineDims : Pass<"sinter-refine-dims", "::mlir::func::FuncOp"> {
+  let summary = "Split dimensions of loops so that reshapes between them disappear";
+  let description = [{
+    A reshape that regroups dimensions ends a fused loop. Where loops come before and behind it, both get the factors of their
+    common refinement: the sum along the last dimension of `reshape(x [512, 2, 53, 7] -> [512, 742])` becomes a sum of x along
+    three dimensions. The split follows pointwise ops, broadcasts, transposes, reductions, slices, concats, pads and lookups to
+    the edges of the loops, where a reshape is a view of memory. Generated kernels merge factors again that every access
+    traverses as one. Dimensions of size 1 that reshapes between loops add or drop, such as those of a reduction that keeps its
+    dimensions, disappear as well.
+
+    A reshape stays if the shapes have no common refinement ([4, 3] and [6, 2]), or if an op needs the whole dimension: an
+    iota or an index along it, a slice that does not begin and end at multiples of the inner factors, or a variable that is
+    updated.
+    It also stays behind a map of elements that is stored for a library op, which loops read in memory, and where loops over
+    repeated elements would be shorter than a vector. On a CPU it stays if a dimension that is reduced would split: loops over
+    several short dimensions take longer than storing a value in the caches.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+}
+
 def MoveReshapes : Pass<"sinter-move-reshapes", "::mlir::func::FuncOp"> {
   let summary = "Move reshapes out of chains of pointwise ops";
   let description = [{

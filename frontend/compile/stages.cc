@@ -158,6 +158,10 @@ void GatherScatters(Manager& m, const CompileOptions& o) {
   if (o.fuse) m.addNestedPass<FuncOp>(createGatherScatters());
 }
 
+void RefineDims(Manager& m, const CompileOptions& o) {
+  if (o.fuse) m.addNestedPass<FuncOp>(createRefineDims());
+}
+
 void MoveReshapes(Manager& m, const CompileOptions& o) {
   if (o.fuse) m.addNestedPass<FuncOp>(createMoveReshapes());
   m.addNestedPass<FuncOp>(mlir::createCSEPass());
@@ -235,6 +239,7 @@ std::vector<Stage> TensorStages() {
          if (o.keep_casts && o.memory_limit == 0) m.addPass(createKeepCasts({.report = o.report}));
        },
        &CompileReport::casts},
+      {"refine-dims", RefineDims},
       {"move-reshapes", MoveReshapes},
       {"place-constants", [](Manager& m, const Options&) { m.addPass(createPlaceConstants()); }},
       {"spread-pool-gradients", SpreadPoolGradients},

@@ -42,6 +42,7 @@ std::vector<Stage> Stages() {
   add("canonicalize", mlir::createCanonicalizerPass());
   add("fuse-epilogue", createFuseEpilogue());
   add("fuse-scatter-add", createFuseScatterAdd());
+  add("refine-dims", createRefineDims());
   add("move-reshapes", createMoveReshapes());
   add("cse", mlir::createCSEPass());
   add("fuse", createFuse());

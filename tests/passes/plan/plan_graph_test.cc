@@ -42,6 +42,7 @@ void AddPasses(mlir::PassManager& manager, const Options& options) {
   manager.addNestedPass<FuncOp>(createFoldConstants());
   manager.addNestedPass<FuncOp>(mlir::createCSEPass());
   manager.addNestedPass<FuncOp>(createFuseEpilogue());
+  if (options.fuse) manager.addNestedPass<FuncOp>(createRefineDims());
   if (options.fuse) manager.addNestedPass<FuncOp>(createMoveReshapes());
   manager.addNestedPass<FuncOp>(mlir::createCSEPass());
   FuseOptions fuse;
