@@ -59,11 +59,13 @@ class Finder {
       if (isMaskOfKept(op)) found_.insert(op);
       if (isReducedThenRead(op)) continue;
       if (!isCandidate(op)) continue;
-      if (isWideningCast(op)) {
+      const bool is_large = NumElements(op->getResult(0)) >= kManyElements;
+      if (is_large && isWideningCast(op)) {
         found_.insert(op);
         continue;
       }
-      if (!isReducedTwoWays(op) && !isKeptBehindLibrary(op)) continue;
+      const bool pays_if_large = is_large && (isReducedTwoWays(op) || isKeptBehindLibrary(op));
+      if (!pays_if_large && !isBetweenPasses(op)) continue;
       std::optional<Tree> tree = expand(op->getResult(0), op->getResult(0), 0);
       if (tree && tree->cost <= kCheapValue && traffic(*tree) <= NumBytes(op->getResult(0)))
         found_.insert(tree->ops.begin(), tree->ops.end());
@@ -72,12 +74,12 @@ class Finder {
   }
 
  private:
-  // True for a large pointwise value that several ops read, each at its own element.
+  // True for a pointwise value that several ops read, each at its own element.
   static bool isCandidate(Operation* op) {
     if (!llvm::isa<ir::PointwiseInterface>(op) || op->getNumResults() != 1 || !IsOnRecomputingTarget(op))
       return false;
     Value result = op->getResult(0);
-    if (NumElements(result) < kManyElements || op->getNumOperands() == 0) return false;
+    if (op->getNumOperands() == 0) return false;
     llvm::SmallPtrSet<Operation*, 4> readers(result.user_begin(), result.user_end());
     return readers.size() > 1 && isReadInPlace(op);
   }
@@ -222,6 +224,42 @@ class Finder {
       dims = reduction.getReducedDims();
     }
     return false;
+  }
+
+  // True if `op` is computed from, or leads to, reductions of its shape that no kernel can hold together:
+  // along different dimensions that share no pass. A kernel for each then needs the value. If it is small,
+  // recomputing it saves launches.
+  bool isBetweenPasses(Operation* op) {
+    llvm::ArrayRef<int64_t> shape = ir::ShapeOf(op->getResult(0));
+    std::optional<llvm::ArrayRef<int64_t>> dims;
+    llvm::SmallVector<Operation*> reductions = reductionsBefore(op);
+    llvm::append_range(reductions, follow(op).reductions);
+    for (Operation* reduction : reductions) {
+      llvm::ArrayRef<int64_t> own = llvm::cast<ir::ReductionInterface>(reduction).getReducedDims();
+      if (!dims) dims = own;
+      if (*dims != own && !ir::SumsColumns(shape, own, *dims) && !ir::SumsColumns(shape, *dims, own))
+        return true;
+    }
+    return false;
+  }
+
+  // Returns the reductions of the shape of `op` from which it is computed, without those before them.
+  static llvm::SmallVector<Operation*> reductionsBefore(Operation* op) {
+    llvm::SmallVector<Operation*> reductions;
+    llvm::SetVector<Operation*> reached;
+    reached.insert(op);
+    for (size_t i = 0; i < reached.size() && i < kMostReaders; ++i) {
+      for (Value operand : reached[i]->getOperands()) {
+        Operation* def = operand.getDefiningOp();
+        if (!def || !IsLoop(def)) continue;
+        if (!llvm::isa<ir::ReductionInterface>(def)) {
+          reached.insert(def);
+        } else if (ir::ShapeOf(def->getOperand(0)) == ir::ShapeOf(op->getResult(0))) {
+          reductions.push_back(def);
+        }
+      }
+    }
+    return reductions;
   }
 
   // True if a value flows from `op` through an op that is not a loop to a reader of `op`: they cannot be one

@@ -9,6 +9,9 @@
 //   they reduce it along different dimensions. Its inputs must have no more bytes than the value itself,
 //   including inputs that would have to be stored. Example: a normalised x of f32, from x of bf16 and each
 //   row's mean and scale.
+// - A value between reductions along different dimensions that share no pass: it is computed from the results
+//   of one and leads to the other, such as a normalised x whose product with a gradient is summed over the
+//   rows. Its inputs are limited as above. Also if it is small, which saves kernels.
 // - A value that feeds chunked reductions and is read again with their results, such as the gradient after a
 //   batch norm, if that takes no more bytes. Inputs that both kernels read anyway are free, so the mask of a
 //   relu may be computed from the normalised values instead of the relu's result.

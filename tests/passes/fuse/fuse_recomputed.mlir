@@ -121,3 +121,25 @@ func.func @masked(%a: tensor<65536x32xbf16> {sinter.input = "a"}, %w: tensor<32x
   %z = sinter.matmul %dx, %v : (tensor<65536x64xbf16>, tensor<64x32xbf16>) -> tensor<65536x32xbf16>
   return %z : tensor<65536x32xbf16>
 }
+
+// A small group norm and its scale's gradient: the rows' sums and the channels' sum share no pass. The
+// normalised x, which leads from one to the other, is recomputed from x and two numbers per row.
+// CHECK-LABEL: func.func @groups(
+// CHECK: %[[F:.*]]:2 = sinter.fusion(%[[X:.*]] : {{.*}}) -> (tensor<64xf32>, tensor<64x4x24xbf16>)
+// CHECK: %[[S:.*]] = sinter.fusion(%[[X]], %[[F]]#0, %{{.*}} : {{.*}}) -> (tensor<4xf32>)
+// CHECK: sinter.sum %{{.*}} [0, 2]
+// CHECK: return %[[F]]#1, %[[S]]
+func.func @groups(%x: tensor<64x4x24xbf16> {sinter.input = "x"}, %dy: tensor<64x4x24xbf16> {sinter.input = "dy"})
+    -> (tensor<64x4x24xbf16> {sinter.output = "y"}, tensor<4xf32> {sinter.output = "dscale"}) {
+  %wide = sinter.cast %x : tensor<64x4x24xbf16> -> tensor<64x4x24xf32>
+  %squares = sinter.square %wide : tensor<64x4x24xf32>
+  %sum = sinter.sum %squares [1, 2] : tensor<64x4x24xf32> -> tensor<64xf32>
+  %scale = sinter.rsqrt %sum : tensor<64xf32>
+  %scales = sinter.broadcast %scale [0] : tensor<64xf32> -> tensor<64x4x24xf32>
+  %normal = sinter.mul %wide, %scales : tensor<64x4x24xf32>
+  %y = sinter.cast %normal : tensor<64x4x24xf32> -> tensor<64x4x24xbf16>
+  %g = sinter.cast %dy : tensor<64x4x24xbf16> -> tensor<64x4x24xf32>
+  %weighted = sinter.mul %g, %normal : tensor<64x4x24xf32>
+  %dscale = sinter.sum %weighted [0, 2] : tensor<64x4x24xf32> -> tensor<4xf32>
+  return %y, %dscale : tensor<64x4x24xbf16>, tensor<4xf32>
+}
