@@ -126,6 +126,8 @@ def Decompose : Pass<"sinter-decompose", "::mlir::func::FuncOp"> {
     Option<"device", "device", "std::string", "\"cpu:0\"", "Device of ops without a placement">,
     Option<"widestHead", "widest-head", "int64_t", "128",
            "Width of heads up to which every GPU of the plan computes attention whole: 256 if all are of compute capability 9.x">,
+    Option<"hopper", "hopper", "bool", "false",
+           "Every GPU of the plan is of compute capability 9.0: mark attention for kernels that need it">,
     Option<"report", "report", "bool", "false", "Report decomposed attention on GPUs, with the reason">
   ];
 }

@@ -89,7 +89,7 @@ absl::StatusOr<std::vector<std::vector<std::string>>> CompileCubins(
   auto work = [&] {
     for (size_t i = next++; i < count; i = next++) {
       const CudaSource& source = sources[i / architectures.size()];
-      const std::string& architecture = architectures[i % architectures.size()];
+      const std::string architecture = source.TargetOf(architectures[i % architectures.size()]);
       std::string& cubin = cubins[i / architectures.size()][i % architectures.size()];
       std::string text = WholeText(source);
       const std::string key =

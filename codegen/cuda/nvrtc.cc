@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "sinter/runtime/host/library_loader.h"
 #include "sinter/runtime/host/status.h"
 
@@ -116,8 +117,10 @@ std::vector<std::string> Nvrtc::Options(const std::string& architecture) {
 
 absl::StatusOr<std::string> Nvrtc::Compile(const std::string& text, const std::string& name,
                                            const std::string& architecture) const {
+  // NVRTC lists "sm_90", and compiles for "sm_90a" as well.
+  const std::string listed(absl::StripSuffix(architecture, "a"));
   if (!absl::StartsWith(architecture, "sm_") ||
-      std::find(architectures_.begin(), architectures_.end(), architecture) == architectures_.end()) {
+      std::find(architectures_.begin(), architectures_.end(), listed) == architectures_.end()) {
     return absl::InvalidArgumentError(absl::StrCat("NVRTC ", version_, " cannot compile for \"", architecture,
                                                    "\"; it knows ", absl::StrJoin(architectures_, ", ")));
   }

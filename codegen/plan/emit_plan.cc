@@ -296,7 +296,7 @@ absl::StatusOr<GpuKernelTable> WriteGpuKernels(PlanContents& plan, const std::ve
   for (auto [source, images_of_source] : llvm::zip(sources, images)) {
     std::vector<Offset<fb::GpuImage>> tables;
     for (auto [architecture, image] : llvm::zip(options.gpu_architectures, images_of_source)) {
-      auto name = builder.CreateString(architecture);
+      auto name = builder.CreateString(source.TargetOf(architecture));
       tables.push_back(fb::CreateGpuImage(builder, name, WriteSection(builder, image)));
     }
     auto symbol = builder.CreateString(source.symbol);

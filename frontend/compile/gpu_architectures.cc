@@ -44,6 +44,15 @@ std::vector<ir::DeviceKind> CudaKindsOf(mlir::ModuleOp module) {
   return kinds;
 }
 
+// True if each of the requested architectures is `wanted`.
+bool AllOf(const std::vector<std::string>& requested, bool (*wanted)(const std::string& name)) {
+  return std::all_of(requested.begin(), requested.end(), [&](const std::string& name) {
+    if (name != "native") return wanted(name);
+    const std::vector<std::string> natives = NativeArchitectures(ir::DeviceKind::gpu);
+    return std::all_of(natives.begin(), natives.end(), wanted);
+  });
+}
+
 }  // namespace
 
 std::vector<std::string> ArchitecturesOf(const std::vector<std::string>& requested, mlir::ModuleOp module) {
@@ -65,12 +74,11 @@ std::vector<std::string> ArchitecturesOf(const std::vector<std::string>& request
 
 int64_t WidestWholeAttention(const std::vector<std::string>& requested) {
   const auto is_of_9 = [](const std::string& name) { return name.starts_with("sm_9"); };
-  for (const std::string& name : requested) {
-    const std::vector<std::string> of_name =
-        name == "native" ? NativeArchitectures(ir::DeviceKind::gpu) : std::vector<std::string>{name};
-    if (!std::all_of(of_name.begin(), of_name.end(), is_of_9)) return 128;
-  }
-  return 256;
+  return AllOf(requested, is_of_9) ? 256 : 128;
+}
+
+bool AllAreHopper(const std::vector<std::string>& requested) {
+  return !requested.empty() && AllOf(requested, [](const std::string& name) { return name == "sm_90"; });
 }
 
 }  // namespace sinter

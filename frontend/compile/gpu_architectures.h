@@ -20,6 +20,9 @@ std::vector<std::string> ArchitecturesOf(const std::vector<std::string>& request
 // cuDNN. "native" stands for those of this machine's GPUs.
 int64_t WidestWholeAttention(const std::vector<std::string>& requested);
 
+// True if each of the requested architectures is sm_90, whose kernels may use instructions of sm_90a.
+bool AllAreHopper(const std::vector<std::string>& requested);
+
 }  // namespace sinter
 
 #endif  // SINTER_FRONTEND_COMPILE_GPU_ARCHITECTURES_H_

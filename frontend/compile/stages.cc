@@ -76,6 +76,7 @@ void Differentiate(Manager& m, const CompileOptions& o) {
 void Decompose(Manager& m, const CompileOptions& o) {
   m.addNestedPass<FuncOp>(createDecompose({.device = FirstDevice(o).ToString(),
                                            .widestHead = WidestWholeAttention(o.gpu_architectures),
+                                           .hopper = AllAreHopper(o.gpu_architectures),
                                            .report = o.report}));
 }
 

@@ -6,9 +6,13 @@
 #define SINTER_IR_LIBRARY_ATTENTION_SHAPE_H_
 
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
 #include "mlir/IR/ValueRange.h"
 
 namespace sinter::ir {
+
+// On an attention op that stays whole: every GPU of the plan is of compute capability 9.0 (sinter-decompose).
+inline constexpr llvm::StringLiteral kHopperAttr = "sinter.hopper";
 
 struct AttentionShape {
   int64_t batch, queries, keys, heads, key_heads, width;

@@ -204,7 +204,10 @@ class DecomposePass : public impl::DecomposeBase<DecomposePass> {
     std::string reason =
         forward ? againstWhole(target, forward.getInputs(), forward.getScale().convertToDouble())
                 : againstWhole(target, backward.getInputs(), backward.getScale().convertToDouble());
-    if (reason.empty()) return true;
+    if (reason.empty()) {
+      if (hopper) op->setAttr(ir::kHopperAttr, mlir::UnitAttr::get(&getContext()));
+      return true;
+    }
     if (report) {
       op->emitRemark() << "'" << op->getName() << "' is decomposed, its scores in memory: " << reason;
     }

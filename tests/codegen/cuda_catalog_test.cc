@@ -39,9 +39,9 @@ class CudaCatalogTest : public ::testing::Test {
   mlir::Operation* Parse(const std::string& arguments, const std::string& op) {
     const bool has_two = op.find("max_pool2d %a") != std::string::npos || op.starts_with("sinter.top_k") ||
                          op.starts_with("sinter.sort");
-    const char* const results = op.find(" rows %") != std::string::npos ? "%r:3 = "
-                                : has_two                               ? "%r:2 = "
-                                                                        : "%r = ";
+    const bool has_three =
+        op.find(" rows %") != std::string::npos || op.starts_with("sinter.attention_grad %q");
+    const char* const results = has_three ? "%r:3 = " : has_two ? "%r:2 = " : "%r = ";
     std::string text = absl::StrCat("func.func @f(", arguments, ") {\n  ", results, op,
                                     " loc(\"model.cc\":7:1)\n  return\n}\n");
     module_ = mlir::parseSourceString<mlir::ModuleOp>(text, context_.get());
@@ -158,6 +158,50 @@ TEST_F(CudaCatalogTest, ScattersCompile) { Compile(ScatterCases()); }
 TEST_F(CudaCatalogTest, PermutationsCompile) { Compile(PermutationCases()); }
 TEST_F(CudaCatalogTest, MatmulsCompile) { Compile(MatmulCases()); }
 TEST_F(CudaCatalogTest, ConvolutionsCompile) { Compile(ConvCases()); }
+
+// Of plans for GPUs of compute capability 9.0 alone, and of heads and masks that the kernels know.
+TEST_F(CudaCatalogTest, AttentionGradientsCompileForHopper) {
+  const auto gradient = [](const std::string& attributes, const std::string& dtype) {
+    const std::string o = absl::StrCat("tensor<2x200x6x64x", dtype, ">"),
+                      kv = absl::StrCat("tensor<2x333x3x64x", dtype, ">"), stats = "tensor<2x6x200xf32>";
+    return Case{
+        "attention_grad of groups",
+        dtype,
+        absl::StrCat("%q: ", o, ", %k: ", kv, ", %v: ", kv, ", %o: ", o, ", %s: ", stats, ", %g: ", o),
+        absl::StrCat("sinter.attention_grad %q, %k, %v result %o stats %s gradient %g ", attributes, " : (",
+                     o, ", ", kv, ", ", kv, ", ", o, ", ", stats, ", ", o, ") -> (", o, ", ", kv, ", ", kv,
+                     ")"),
+        {"attention_query_grad", "attention_key_grad"}};
+  };
+  const auto packed = [](const std::string& attributes, const std::string& dtype, int width) {
+    const std::string o = absl::StrCat("tensor<2x1024x12x", width, "x", dtype, ">"),
+                      qkv = absl::StrCat("tensor<2x1024x3x12x", width, "x", dtype, ">"),
+                      stats = "tensor<2x12x1024xf32>";
+    return Case{"attention_grad",
+                dtype,
+                absl::StrCat("%x: ", qkv, ", %o: ", o, ", %s: ", stats, ", %g: ", o),
+                absl::StrCat("sinter.attention_grad %x result %o stats %s gradient %g ", attributes, " : (",
+                             qkv, ", ", o, ", ", stats, ", ", o, ") -> ", qkv),
+                {"attention_query_grad", "attention_key_grad"}};
+  };
+  std::map<std::string, CudaSource> sources;
+  for (const std::string dtype : {"bf16", "f16"}) {
+    LowerAll({gradient("causal {scale = 0.125 : f64, sinter.hopper}", dtype),
+              gradient("{scale = 0.125 : f64, sinter.hopper}", dtype),
+              packed("causal {scale = 0.125 : f64, sinter.hopper}", dtype, 64)},
+             sources);
+  }
+  EXPECT_EQ(sources.size(), 12u);
+  const auto has = [&](const Case& c) { return CudaCatalog::Default().Has(Parse(c, c.dtypes)); };
+  EXPECT_FALSE(has(packed("causal {scale = 0.125 : f64}", "bf16", 64)));
+  EXPECT_FALSE(has(packed("causal {scale = 0.125 : f64, sinter.hopper}", "bf16", 80)));
+  EXPECT_FALSE(has(packed("causal window 100 {scale = 0.125 : f64, sinter.hopper}", "bf16", 64)));
+  if (auto nvrtc = Nvrtc::Get(); !nvrtc.ok()) GTEST_SKIP() << nvrtc.status().message();
+  std::vector<CudaSource> all;
+  for (const auto& [text, source] : sources) all.push_back(source);
+  auto cubins = CompileCubins(all, {"sm_90"}, {.cache_folder = "off"});
+  EXPECT_TRUE(cubins.ok()) << cubins.status();
+}
 
 TEST_F(CudaCatalogTest, SameOpSameText) {
   const std::string arguments = "%a: tensor<2x1000000xf32>",

@@ -157,6 +157,9 @@ std::vector<OpCase> AttentionCases() {
   Add(cases, {"long", "2x65x2x32", "2x130x2x32", "2x65x2x32", "2x2x65", "", "0.17", 5, false});
   Add(cases, {"long_causal", "2x129x3x1x64", "", "2x129x1x64", "2x1x129", " causal", "0.125", 5, false});
   Add(cases, {"wide_causal", "1x77x3x2x128", "", "1x77x2x128", "1x2x77", " causal", "0.088", 5, false});
+  Add(cases,
+      {"long_grouped", "2x200x4x64", "2x333x2x64", "2x200x4x64", "2x4x200", " causal", "0.125", 5, false});
+  Add(cases, {"long_heads", "1x300x3x2x64", "", "1x300x2x64", "1x2x300", "", "0.125", 5, false});
   Add(cases, {"long_bias", "2x65x4x64", "2x130x2x64", "2x65x4x64", "2x4x65", " causal window 40", "0.125", 5,
               false, "2x1x65x130"});
   AddFewQueries(cases);

@@ -7,12 +7,13 @@ namespace sinter::codegen {
 void AddPoolKernels(CudaCatalog&), AddCumsumKernels(CudaCatalog&), AddScatterKernels(CudaCatalog&),
     AddPermutationKernels(CudaCatalog&), AddMatmulKernels(CudaCatalog&), AddConvKernels(CudaCatalog&),
     AddElementwiseKernels(CudaCatalog&), AddTopKKernels(CudaCatalog&), AddSortKernels(CudaCatalog&),
-    AddQuantizedKernels(CudaCatalog&), AddAttentionKernels(CudaCatalog&);
+    AddQuantizedKernels(CudaCatalog&), AddAttentionKernels(CudaCatalog&),
+    AddAttentionGradKernels(CudaCatalog&);
 
 void PopulateCudaCatalog(CudaCatalog& catalog) {
   for (auto* add : {AddPoolKernels, AddCumsumKernels, AddScatterKernels, AddPermutationKernels,
                     AddMatmulKernels, AddConvKernels, AddElementwiseKernels, AddTopKKernels, AddSortKernels,
-                    AddQuantizedKernels, AddAttentionKernels}) {
+                    AddQuantizedKernels, AddAttentionKernels, AddAttentionGradKernels}) {
     add(catalog);
   }
 }

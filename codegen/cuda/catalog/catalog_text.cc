@@ -52,6 +52,11 @@ CatalogText& CatalogText::Cluster(int64_t blocks) {
   return *this;
 }
 
+CatalogText& CatalogText::ForHopper() {
+  is_for_hopper_ = true;
+  return *this;
+}
+
 CudaSource CatalogText::Build(const std::string& name, const std::string& call, int64_t buffers,
                               int64_t block) const {
   std::string text;
@@ -63,7 +68,7 @@ CudaSource CatalogText::Build(const std::string& name, const std::string& call, 
     cluster = absl::StrCat("\n#if __CUDA_ARCH__ >= 900\n__cluster_dims__(", cluster_, ")\n#endif\n");
   }
   absl::StrAppend(&text, "struct Buffers {\n  char* p[", buffers, "];\n};\n", "extern \"C\" __global__ void ",
-                  cluster, "__launch_bounds__(", block, ") ");
+                  cluster, "__launch_bounds__(", block, is_for_hopper_ ? ", 1) " : ") ");
   const std::string early = early_.empty() ? "" : absl::StrCat("  ", early_, ";\n");
   const std::string body =
       absl::StrCat("(const __grid_constant__ Buffers b) {\n", early, "  sn_start();\n  ", call, ";\n}\n");
@@ -71,6 +76,7 @@ CudaSource CatalogText::Build(const std::string& name, const std::string& call, 
   source.symbol = absl::StrCat(name, "_", ShortHash(text + body));
   source.text = absl::StrCat(text, source.symbol, body);
   source.has_programmatic_launch = true;
+  source.is_architecture_specific = is_for_hopper_;
   return source;
 }
 

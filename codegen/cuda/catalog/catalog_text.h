@@ -42,6 +42,8 @@ class CatalogText {
   // From sm_90 on, so many neighbouring blocks are a cluster (kernels/cuda/cluster.cuh); the grid is a
   // multiple.
   CatalogText& Cluster(int64_t blocks);
+  // The kernels use instructions of the architecture's own target, and one block has a multiprocessor alone.
+  CatalogText& ForHopper();
 
   // Returns a launch of a kernel that runs `call`, where $0, $1, ... are the inputs and then the outputs. The
   // kernel's name is `name` and a hash.
@@ -55,6 +57,7 @@ class CatalogText {
   std::vector<std::variant<std::string_view, std::string>> parts_;
   std::string early_;
   int64_t cluster_ = 1;
+  bool is_for_hopper_ = false;
 };
 
 // Allocates consecutive parts of a call's workspace.

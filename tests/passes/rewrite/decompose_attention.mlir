@@ -2,6 +2,7 @@
 // RUN: sinter-opt %s --split-input-file '--sinter-decompose=device=gpu:0' --sinter-drop-unread-stats --canonicalize --cse --mlir-print-local-scope | FileCheck %s --check-prefix=GPU
 // RUN: sinter-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(sinter-decompose{device=gpu:0 report=true}))' -o /dev/null 2>&1 | FileCheck %s --check-prefix=WHY
 // RUN: sinter-opt %s --split-input-file '--sinter-decompose=device=gpu:0 widest-head=256' | FileCheck %s --check-prefix=WIDE
+// RUN: sinter-opt %s --split-input-file '--sinter-decompose=device=gpu:0 hopper=true' | FileCheck %s --check-prefix=HOPPER
 // RUN: not sinter-opt %s --split-input-file '--sinter-decompose=device=tpu' 2>&1 | FileCheck %s --check-prefix=DEVICE
 
 // DEVICE: "tpu" is no device; expected one such as gpu:0
@@ -21,6 +22,9 @@
 // GPU-LABEL: func.func @causal
 // GPU-NEXT: %[[R:.*]] = sinter.attention %arg0 causal {scale = 5.000000e-01 : f64} : (tensor<2x16x3x4x8xbf16>) -> tensor<2x16x4x8xbf16>
 // GPU-NEXT: return %[[R]]
+// If every GPU of the plan is of compute capability 9.0, a mark says so.
+// HOPPER-LABEL: func.func @causal
+// HOPPER: sinter.attention %arg0 causal {scale = 5.000000e-01 : f64, sinter.hopper}
 func.func @causal(%qkv: tensor<2x16x3x4x8xbf16>) -> tensor<2x16x4x8xbf16> {
   %r:2 = sinter.attention %qkv causal {scale = 0.5 : f64} : (tensor<2x16x3x4x8xbf16>) -> (tensor<2x16x4x8xbf16>, tensor<2x4x16xf32>)
   return %r#0 : tensor<2x16x4x8xbf16>
