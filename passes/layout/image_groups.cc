@@ -35,7 +35,7 @@ bool MovesNothing(RankedTensorType user) {
   return user.getDimSize(1) == 1 || user.getDimSize(2) * user.getDimSize(3) == 1;
 }
 
-double BytesOf(RankedTensorType type) {
+double ImageBytes(RankedTensorType type) {
   return static_cast<double>(type.getNumElements() * ir::ElementBytes(type.getElementType()));
 }
 
@@ -43,7 +43,7 @@ double BytesOf(RankedTensorType type) {
 // the images anyway, at about half the rate.
 double TransposeTime(RankedTensorType type, bool is_kernel) {
   if (MovesNothing(type) || type.getNumElements() == 0) return 0;
-  return is_kernel ? kKernelTime + 2 * BytesOf(type) * kByteTime : BytesOf(type) * kByteTime;
+  return is_kernel ? kKernelTime + 2 * ImageBytes(type) * kByteTime : ImageBytes(type) * kByteTime;
 }
 
 bool IsTranspose(Operation* op, llvm::ArrayRef<int64_t> permutation) {
