@@ -14,7 +14,7 @@ struct CudaSource {
   // True if the kernel begins with sn_start (kernels/cuda/prelude.cuh), which permits launching it before the
   // previous kernel has ended.
   bool has_programmatic_launch = false;
-  // True if the kernel uses instructions that only the architecture's own target has, such as sm_90a for sm_90.
+  // True if the kernel uses instructions that only the architecture's own target has, as sm_90a for sm_90.
   bool is_architecture_specific = false;
 
   // Returns the target that the kernel is compiled for.

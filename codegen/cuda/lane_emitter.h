@@ -38,7 +38,7 @@ class LaneEmitter : public KernelEmitter {
   };
   struct Read {
     mlir::Value pointer;
-    Coordinates first;  // Of lane 0, without the shift.
+    Coordinates first;  // Coordinates of lane 0, without the shift.
     int64_t shift = 0;
     mlir::Value vector;
   };

@@ -68,7 +68,7 @@ __device__ __forceinline__ void SendKeyGrad(const Half* q, const Half* k, const 
   producer.Finish();
 }
 
-// What a warpgroup holds of its 64 keys, and its sums.
+// Operands of a warpgroup, of its 64 keys, and its sums.
 struct KeyGradRows {
   u32 keys[4 * kPanels][4], values[4 * kPanels][4];
   float dk[kPanels][32], dv[kPanels][32];

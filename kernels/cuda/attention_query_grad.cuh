@@ -71,7 +71,7 @@ __device__ __forceinline__ void SendQueryGrad(const Half* q, const Half* k, cons
 struct QueryGradRows {
   u32 q[4 * kPanels][4], g[4 * kPanels][4];
   float sums[kPanels][32];
-  float log_sum[2], row_sum[2];  // Of rows lane / 4 and lane / 4 + 8 of the warp; log_sum in powers of 2.
+  float log_sum[2], row_sum[2];  // Numbers of rows lane / 4 and lane / 4 + 8; log_sum in powers of 2.
 };
 
 __device__ __forceinline__ void HoldQueries(QueryGradRows& rows, u32 tile, u32 stats, float* row_stats,

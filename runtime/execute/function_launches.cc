@@ -15,9 +15,9 @@
 namespace sinter::internal_session {
 namespace {
 
-// A single kernel is captured if it has few blocks and writes few bytes: a graph takes the thread that launches
-// 2.2 us and a kernel alone 3 to 4, longer than such a kernel runs. A longer kernel alone may begin before
-// the one of the run before has ended.
+// A single kernel is captured if it has few blocks and writes few bytes: the thread that launches needs 2.2
+// us for a graph and 3 to 4 for a kernel, longer than such a kernel runs. A longer kernel may begin before
+// that of the run before has ended.
 constexpr uint32_t kMostCapturedBlocks = 1024;
 constexpr uint64_t kMostCapturedBytes = 2 << 20;
 

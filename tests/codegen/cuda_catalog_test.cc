@@ -159,7 +159,7 @@ TEST_F(CudaCatalogTest, PermutationsCompile) { Compile(PermutationCases()); }
 TEST_F(CudaCatalogTest, MatmulsCompile) { Compile(MatmulCases()); }
 TEST_F(CudaCatalogTest, ConvolutionsCompile) { Compile(ConvCases()); }
 
-// Of plans for GPUs of compute capability 9.0 alone, and of heads and masks that the kernels know.
+// Kernels for plans for GPUs of compute capability 9.0 alone, with heads and masks that they know.
 TEST_F(CudaCatalogTest, AttentionGradientsCompileForHopper) {
   const auto gradient = [](const std::string& attributes, const std::string& dtype) {
     const std::string o = absl::StrCat("tensor<2x200x6x64x", dtype, ">"),

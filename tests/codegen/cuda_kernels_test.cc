@@ -18,74 +18,13 @@
 #include "sinter/ir/plan/plan_ops.h"
 #include "sinter/ir/register_dialects.h"
 #include "sinter/runtime/plan/gpu_limits.h"
+#include "sinter/tests/codegen/cuda_kernels_fixture.h"
 #include "sinter/tests/codegen/gpu_call_text.h"
 
 namespace sinter::codegen {
 namespace {
 
 using ::testing::HasSubstr;
-
-int CountOf(const std::string& text, const std::string& part) {
-  int count = 0;
-  for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++count;
-  return count;
-}
-
-// Returns the slots that the launch with output `index` of the call stores.
-std::vector<Slot> StoredWith(const std::vector<CudaLaunch>& launches, int index) {
-  for (const CudaLaunch& launch : launches) {
-    for (const Slot& slot : launch.outputs) {
-      if (slot.kind == Slot::Kind::kOut && slot.index == index) return launch.outputs;
-    }
-  }
-  return {};
-}
-
-class CudaKernelsTest : public ::testing::Test {
- protected:
-  CudaKernelsTest() {
-    mlir::DialectRegistry registry;
-    ir::RegisterDialects(registry);
-    context_ = std::make_unique<mlir::MLIRContext>(registry);
-    context_->loadAllAvailableDialects();
-    kernels_ = std::make_unique<CudaKernels>(context_.get());
-  }
-
-  // Returns the launches of the only call in a plan.function with this body. The call's location is
-  // model.cc:5.
-  absl::StatusOr<std::vector<CudaLaunch>> Launches(const std::string& body) {
-    return LaunchesOf(absl::StrCat("plan.function @f on [#sinter.device<cpu, 0>, #sinter.device<gpu, 0>] {\n",
-                                   body, "}\n"));
-  }
-  // Returns the launches of the only call in `text`.
-  absl::StatusOr<std::vector<CudaLaunch>> LaunchesOf(const std::string& text) {
-    module_ = mlir::parseSourceString<mlir::ModuleOp>(text, context_.get());
-    if (!module_) return absl::InternalError(absl::StrCat("not parsed:\n", text));
-    plan_ir::CallOp call;
-    module_->walk([&](plan_ir::CallOp op) { call = op; });
-    return kernels_->AddCall(call);
-  }
-  const std::string& TextOf(const CudaLaunch& launch) const {
-    return kernels_->sources()[launch.kernel].text;
-  }
-
-  // Expects a launch that fills all 132 multiprocessors of an H100 once, with the registers that this leaves.
-  void ExpectOneWave(const CudaLaunch& launch) {
-    EXPECT_EQ(launch.grid % 132, 0);
-    EXPECT_LE(launch.grid / 132 * launch.block, 2048);
-    EXPECT_THAT(TextOf(launch),
-                HasSubstr(absl::StrCat("__launch_bounds__(", launch.block, ", ", launch.grid / 132, ")")));
-  }
-  void ExpectCompiles() {
-    if (!Nvrtc::Get().ok()) return;
-    auto cubins = CompileCubins(kernels_->sources(), {"sm_90"}, {.cache_folder = "off"});
-    EXPECT_TRUE(cubins.ok()) << cubins.status();
-  }
-
-  std::unique_ptr<mlir::MLIRContext> context_;
-  std::unique_ptr<CudaKernels> kernels_;
-  mlir::OwningOpRef<mlir::ModuleOp> module_;
-};
 
 // Returns a call of `count` independent updates, each with one input and one output.
 std::string Updates(int count) {
@@ -315,62 +254,6 @@ TEST_F(CudaKernelsTest, ManyRowsOfThousandsHaveMoreOfThemInEachThread) {
   EXPECT_LT(block_of(8192, 4096), block_of(8192, 16384));
   // Few rows need many threads per row.
   EXPECT_LT(block_of(8192, 4096), block_of(1024, 4096));
-}
-
-// A rotary embedding: a thread computes neighbours of both halves, with whole accesses.
-constexpr char kRotary[] = R"(
-  %x = plan.input "x" on <gpu, 0> : <tensor<512x64xbf16>>
-  %c = plan.input "c" on <gpu, 0> : <tensor<512x32xbf16>>
-  %y = plan.alloc at 0 on <gpu, 0> : <tensor<512x64xbf16>>
-  plan.call "rotary" ins(%x, %c : !plan.buffer<tensor<512x64xbf16>>, !plan.buffer<tensor<512x32xbf16>>)
-      outs(%y : !plan.buffer<tensor<512x64xbf16>>) on <gpu, 0> {
-  ^bb0(%a: tensor<512x64xbf16>, %b: tensor<512x32xbf16>):
-    %low = sinter.slice %a [0, 0] [512, 32] [1, 1] : tensor<512x64xbf16> -> tensor<512x32xbf16>
-    %high = sinter.slice %a [0, 32] [512, 64] [1, 1] : tensor<512x64xbf16> -> tensor<512x32xbf16>
-    %p = sinter.mul %low, %b : tensor<512x32xbf16>
-    %q = sinter.mul %high, %b : tensor<512x32xbf16>
-    %r = sinter.concat %p, %q dim 1 : (tensor<512x32xbf16>, tensor<512x32xbf16>) -> tensor<512x64xbf16>
-    sinter.yield %r : tensor<512x64xbf16>
-  })";
-
-TEST_F(CudaKernelsTest, PartsOfAConcatAreStoredInWholeAccesses) {
-  auto launches = Launches(kRotary);
-  ASSERT_TRUE(launches.ok()) << launches.status();
-  ASSERT_EQ(launches->size(), 1u);
-  const std::string& text = TextOf((*launches)[0]);
-  EXPECT_EQ(CountOf(text, "sn_load(((const Vec<u16, 8>*)"), 3) << text;
-  EXPECT_EQ(CountOf(text, "sn_load(((const u16*)"), 0);
-  EXPECT_EQ((*launches)[0].grid * (*launches)[0].block, 512 * 32 / 8);
-  ExpectCompiles();
-}
-
-// Parts that begin at odd elements have accesses of one element, and neighbours in neighbouring threads.
-TEST_F(CudaKernelsTest, PartsAtOddElementsHaveNarrowAccesses) {
-  auto launches = Launches(absl::StrReplaceAll(kRotary, {{"512x32xbf16", "512x31xbf16"},
-                                                         {"[512, 32]", "[512, 31]"},
-                                                         {"[0, 32] [512, 64]", "[0, 31] [512, 62]"},
-                                                         {"512x64xbf16", "512x62xbf16"}}));
-  ASSERT_TRUE(launches.ok()) << launches.status();
-  ASSERT_EQ(launches->size(), 1u);
-  EXPECT_EQ(CountOf(TextOf((*launches)[0]), "Vec<"), CountOf(TextOf((*launches)[0]), "Vec<T"));
-  ExpectCompiles();
-}
-
-// Rows of 120 elements in pieces of 15: several threads share a row, and blocks have several rows.
-TEST_F(CudaKernelsTest, RowsInShortPiecesAreSharedByThreads) {
-  auto launches = Launches(R"(
-  %x = plan.input "x" on <gpu, 0> : <tensor<8x229x15xf32>>
-  %y = plan.alloc at 0 on <gpu, 0> : <tensor<229xf32>>
-  plan.call "sum" ins(%x : !plan.buffer<tensor<8x229x15xf32>>) outs(%y : !plan.buffer<tensor<229xf32>>) on <gpu, 0> {
-  ^bb0(%a: tensor<8x229x15xf32>):
-    %s = sinter.sum %a [0, 2] : tensor<8x229x15xf32> -> tensor<229xf32>
-    sinter.yield %s : tensor<229xf32>
-  })");
-  ASSERT_TRUE(launches.ok()) << launches.status();
-  ASSERT_EQ(launches->size(), 1u);
-  EXPECT_GE((*launches)[0].grid * (*launches)[0].block, 229 * 8);
-  EXPECT_THAT(TextOf((*launches)[0]), HasSubstr("sn_shuffle_xor("));
-  ExpectCompiles();
 }
 
 // Four blocks per multiprocessor leave 64 registers for a thread. Two sums of one operand over 8 columns use

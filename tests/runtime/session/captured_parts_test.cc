@@ -65,7 +65,7 @@ TEST(CapturedPartsTest, AStepThatAllocatesDoesNot) {
   EXPECT_EQ(gpus[0].counts().launches, 4);
 }
 
-// A graph takes the thread that launches less time than a kernel, so a kernel that is short is captured alone.
+// A thread launches a graph in less time than a kernel, so a kernel that is short is captured alone.
 TEST(CapturedPartsTest, AShortKernelAloneIsCaptured) {
   for (const uint32_t numbers : {kNumbers, 1u << 20}) {
     TestPlan plan;
