@@ -327,9 +327,7 @@ def PadProducts : Pass<"sinter-pad-products", "::mlir::func::FuncOp"> {
   let description = [{
     A GPU's library multiplies matrices of bf16, f16 and tf32 fast if their rows are multiples of 16 bytes. A matmul with other
     rows, such as one over a vocabulary of 50,257 words, becomes one of padded operands, with zeros in the padding of
-    the terms, if the time that this saves is more than the time of the copies that it needs
-    (passes/layout/product_padding.h).
-
+    the terms, if this saves more time than the copies that it needs take (passes/layout/product_padding.h).
     The kernel that computes an operand stores it padded, and readers of the result take a part of it, so most padding needs
     no copy. Pointwise ops, broadcasts, reshapes and reductions between two padded values, such as a softmax and its gradient,
     compute padded values themselves, with a mask where the padding would count; so they stay one kernel, and with whole rows a
@@ -426,14 +424,11 @@ def RefineDims : Pass<"sinter-refine-dims", "::mlir::func::FuncOp"> {
     common refinement: the sum along the last dimension of `reshape(x [512, 2, 53, 7] -> [512, 742])` becomes a sum of x along
     three dimensions. The split follows pointwise ops, broadcasts, transposes, reductions, slices, concats, pads and lookups to
     the edges of the loops, where a reshape is a view of memory. Generated kernels merge factors again that every access
-    traverses as one. Dimensions of size 1 that reshapes between loops add or drop, such as those of a reduction that keeps its
-    dimensions, disappear as well.
-
+    traverses as one. Dimensions of size 1 that reshapes between loops add or drop disappear as well.
     A reshape stays if the shapes have no common refinement ([4, 3] and [6, 2]), or if an op needs the whole dimension: an
-    iota or an index along it, a slice that does not begin and end at multiples of the inner factors, or a variable that is
-    updated.
-    It also stays behind a map of elements that is stored for a library op, which loops read in memory, and where loops over
-    repeated elements would be shorter than a vector. On a CPU it stays if a dimension that is reduced would split: loops over
+    iota or an index along it, a slice that does not begin and end at multiples of the inner factors, an updated variable.
+    It also stays behind a map of elements that is stored for a library op, which loops read in memory, where loops over
+    repeated elements would be shorter than a vector, and on a CPU if a dimension that is reduced would split: loops over
     several short dimensions take longer than storing a value in the caches.
   }];
   let dependentDialects = ["::sinter::ir::SinterDialect"];
