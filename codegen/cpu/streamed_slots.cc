@@ -11,7 +11,8 @@ namespace {
 
 bool IsStreamed(plan_ir::CallOp call, const JobOutput& output) {
   const Slot& slot = output.slot;
-  if (output.part || slot.kind != Slot::Kind::kOut || plan_ir::TensorBytes(slot.type) < kStreamedBytes) return false;
+  if (output.part || slot.kind != Slot::Kind::kOut || plan_ir::TensorBytes(slot.type) < kStreamedBytes)
+    return false;
   BufferRegion place = RegionOf(call.getOuts()[slot.index]);
   bool is_aligned = place.space == BufferRegion::Space::kArena && place.IsAligned(kStreamedAlignment);
   return is_aligned &&

@@ -1,6 +1,7 @@
 #include "sinter/codegen/cuda/cuda_schedule.h"
 #include "llvm/Support/MathExtras.h"
 #include "sinter/codegen/cuda/gpu_units.h"
+#include "sinter/codegen/loops/job_drafts.h"
 #include "sinter/ir/dialect/tensor_types.h"
 
 #include <algorithm>
@@ -65,7 +66,7 @@ class Neighbours {
     for (JobOutput& o : job.full_outputs) {
       AddReads(job, o.trace, false);
       if (dim != static_cast<int>(job.domain.size()) - 1) continue;
-      Add(o.value, AlignedWidth(o.offset(), OfOtherLoops(o.strides(job.domain), AllDims(job, false))));
+      Add(o.value, AlignedWidth(o.offset(), OfOtherLoops(o.strides(job.domain), Space(job, false))));
     }
     for (JobOutput& o : job.reduced_outputs) AddReads(job, o.trace, true);
   }
@@ -88,20 +89,6 @@ class Neighbours {
   }
 
  private:
-  static double BytesOf(mlir::Value tensor) {
-    return static_cast<double>(StoredBytes(tensor)) *
-           static_cast<double>(llvm::cast<mlir::RankedTensorType>(tensor.getType()).getNumElements());
-  }
-
-  // Returns the dimensions of the domain that a trace has; with `reduced` the parallel ones.
-  static llvm::SmallVector<int> AllDims(const Job& job, bool reduced) {
-    llvm::SmallVector<int> dims;
-    for (size_t d = 0; d < job.domain.size(); ++d) {
-      if (!reduced || !job.reduced[d]) dims.push_back(static_cast<int>(d));
-    }
-    return dims;
-  }
-
   // Returns the strides, of the dimensions `dims`, along the loops other than that of dim_.
   llvm::SmallVector<int64_t> OfOtherLoops(llvm::ArrayRef<int64_t> strides, llvm::ArrayRef<int> dims) const {
     llvm::SmallVector<int64_t> found;
@@ -112,7 +99,7 @@ class Neighbours {
   }
 
   void AddReads(Job& job, const Trace& trace, bool reduced) {
-    const llvm::SmallVector<int> dims = AllDims(job, reduced);
+    const llvm::SmallVector<int> dims = Space(job, reduced);
     const auto* along = llvm::find(dims, dim_);
     if (along == dims.end()) return;
     for (const Access& access : trace.accesses) {
@@ -123,8 +110,8 @@ class Neighbours {
 
   void Add(mlir::Value tensor, int64_t width) {
     if (!seen_.insert({tensor.getAsOpaquePointer(), width}).second) return;
-    by_size_[StoredBytes(tensor)] += BytesOf(tensor);
-    by_width_[width] += BytesOf(tensor);
+    by_size_[StoredBytes(tensor)] += static_cast<double>(ir::NumBytes(tensor));
+    by_width_[width] += static_cast<double>(ir::NumBytes(tensor));
   }
 
   int dim_;

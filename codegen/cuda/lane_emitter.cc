@@ -42,10 +42,11 @@ Shifted ShiftedOf(Value coord) {
 }  // namespace
 
 std::optional<LaneEmitter::Lane> LaneEmitter::LaneOf(Value coord) const {
+  if (const auto* same = llvm::find(lanes_, coord); same != lanes_.end())
+    return Lane{static_cast<size_t>(same - lanes_.begin()), 0};
   const auto count = static_cast<int64_t>(lanes_.size());
   const Shifted at = ShiftedOf(coord);
   for (size_t lane = 0; lane < lanes_.size(); ++lane) {
-    if (coord == lanes_[lane]) return Lane{lane, 0};
     const Shifted own = ShiftedOf(lanes_[lane]);
     const int64_t shift = at.constant - own.constant;
     if (at.base && at.base == own.base && shift % count == 0) return Lane{lane, shift};

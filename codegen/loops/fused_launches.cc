@@ -49,9 +49,8 @@ class Cutter {
  public:
   Cutter(plan_ir::CallOp call, const LoopTarget& target)
       : call_(call), block_(call.getBody().front()), target_(target), shared_(SharedPairs(call)) {
-    SmallVector<mlir::Operation*> ops;
-    for (mlir::Operation& op : block_.without_terminator()) ops.push_back(&op);
-    uniform_ = ir::UniformValues(ops);
+    for (mlir::Operation& op : block_.without_terminator()) ops_.push_back(&op);
+    uniform_ = ir::UniformValues(ops_);
   }
 
   absl::StatusOr<FusedLaunches> Run() {
@@ -59,10 +58,8 @@ class Cutter {
       if (auto reduction = llvm::dyn_cast<ir::ReductionInterface>(op)) PlaceReduction(reduction);
     }
     auto yield = llvm::cast<ir::YieldOp>(block_.getTerminator());
-    SmallVector<mlir::Operation*> ops;
-    for (mlir::Operation& op : block_.without_terminator()) ops.push_back(&op);
     for (auto [i, value] : llvm::enumerate(yield.getValues())) {
-      if (ir::IsStoredInParts(value, ops)) {
+      if (ir::IsStoredInParts(value, ops_)) {
         PlaceParts(value.getDefiningOp<ir::ConcatOp>(), i);
       } else {
         PlaceOutput(StripReshapes(value), i);
@@ -418,6 +415,7 @@ class Cutter {
 
   plan_ir::CallOp call_;
   mlir::Block& block_;
+  SmallVector<mlir::Operation*> ops_;  // All but the terminator.
   const LoopTarget& target_;
   SmallVector<std::pair<int, int>> shared_;
   llvm::DenseSet<Value> uniform_;

@@ -481,6 +481,13 @@ mlir::LogicalResult VerifyFusedBody(Operation* holder, mlir::Block& body) {
   return mlir::success();
 }
 
+bool FollowsFromPosition(mlir::Operation* op) {
+  if (op->getNumOperands() == 0) return true;
+  auto compare = llvm::dyn_cast<CompareOp>(op);
+  return compare && compare.getX().getDefiningOp<IotaOp>() && compare.getY().getDefiningOp<ConstantOp>() &&
+         compare.getX().getDefiningOp()->getNumOperands() == 0;
+}
+
 bool IsUnitReshape(Operation* op) {
   auto reshape = llvm::dyn_cast<ReshapeOp>(op);
   return reshape && reshape.getOperandMap(0);

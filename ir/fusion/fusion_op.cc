@@ -1,4 +1,4 @@
-// The verifier and the text of sinter.fusion: see program_ops.td; and FollowsFromPosition of fusion_domain.h.
+// The verifier and the text of sinter.fusion: see program_ops.td.
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/fusion/fusion_domain.h"
 
@@ -22,13 +22,6 @@ mlir::LogicalResult SameTypes(FusionOp op, llvm::StringRef outside, mlir::ValueR
 }
 
 }  // namespace
-
-bool FollowsFromPosition(mlir::Operation* op) {
-  if (op->getNumOperands() == 0) return true;
-  auto compare = llvm::dyn_cast<CompareOp>(op);
-  return compare && compare.getX().getDefiningOp<IotaOp>() && compare.getY().getDefiningOp<ConstantOp>() &&
-         compare.getX().getDefiningOp()->getNumOperands() == 0;
-}
 
 mlir::LogicalResult FusionOp::verify() {
   mlir::Block& block = getBody().front();

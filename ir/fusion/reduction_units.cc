@@ -1,26 +1,17 @@
 #include "sinter/ir/fusion/reduction_units.h"
 
 #include <algorithm>
-#include <functional>
-#include <numeric>
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
+#include "mlir/IR/BuiltinTypes.h"
 #include "sinter/ir/target/gpu_models.h"
 #include "sinter/ir/target/target_model.h"
 
 namespace sinter::ir {
 
-namespace {
-
-int64_t ElementsOf(llvm::ArrayRef<int64_t> sizes) {
-  return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
-}
-
-}  // namespace
-
 bool IsChunked(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> reduced, DeviceKind device) {
-  const int64_t elements = ElementsOf(shape);
+  const int64_t elements = mlir::ShapedType::getNumElements(shape);
   if (reduced.empty() || elements == 0) return false;
   int64_t rows = 1, columns = 1;  // Columns: rows whose elements are adjacent in memory.
   bool is_innermost = true;
@@ -55,8 +46,8 @@ bool SumsColumns(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> reduced,
     const int64_t own = d < over.size() ? over[d] : reduced[d - over.size()];
     if (own != static_cast<int64_t>(d)) return false;
   }
-  const int64_t rows = ElementsOf(shape.take_front(over.size())),
-                columns = ElementsOf(shape.drop_front(over.size()));
+  const int64_t rows = mlir::ShapedType::getNumElements(shape.take_front(over.size())),
+                columns = mlir::ShapedType::getNumElements(shape.drop_front(over.size()));
   // A thread holds up to 8 elements of a row; 1,024 threads on each multiprocessor leave 64 registers
   // a thread. Partial sums: one 4-byte store per block, against at least 16 rows per block, read as 2 bytes
   // or more.

@@ -9,18 +9,16 @@ import argparse
 import json
 import os
 import pathlib
-import statistics
 import sys
-import time
 
 import jax
 import jax.numpy as jnp
 
 import draws as draw_lists
+from bursts import time_ms
 from jax_forms import FORMS
 
 TYPES = {"f32": jnp.float32, "bf16": jnp.bfloat16, "i32": jnp.int32, "i64": jnp.int32, "i1": jnp.bool_}
-BURST_SECONDS, MOST_RUNS, LEAST_BURSTS = 0.01, 1000, 5
 
 
 def make_operand(operand, key):
@@ -52,24 +50,6 @@ def call_of(draw):
     return jax.jit(call)
 
 
-def time_ms(call, seconds):
-    """Returns the median time of a call in bursts, which end with the only wait, as torch_worker.py's."""
-    def burst(runs):
-        begin = time.perf_counter()
-        for _ in range(runs):
-            last = call()
-        jax.block_until_ready(last)
-        return time.perf_counter() - begin
-    burst(1)
-    runs = int(min(max(BURST_SECONDS / burst(1), 1), MOST_RUNS))
-    for _ in range(3):
-        burst(runs)
-    times, begin = [], time.perf_counter()
-    while len(times) < LEAST_BURSTS or time.perf_counter() - begin < seconds:
-        times.append(burst(runs) / runs * 1e3)
-    return statistics.median(times)
-
-
 def prepare(draw):
     keys = jax.random.split(jax.random.key(draw["id"]), len(draw["operands"]))
     operands = {operand["name"]: make_operand(operand, key) for operand, key in zip(draw["operands"], keys, strict=True)}
@@ -89,7 +69,7 @@ def answer(command, draw, prepared, seconds):
     elif draw["id"] not in prepared:
         return {"error": "is not prepared"}
     else:
-        return {"ms": time_ms(prepared[draw["id"]], seconds), "mode": "jit"}
+        return {"ms": time_ms(prepared[draw["id"]], jax.block_until_ready, seconds), "mode": "jit"}
     return {}
 
 

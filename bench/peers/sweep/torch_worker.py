@@ -15,18 +15,16 @@ import gc
 import json
 import os
 import pathlib
-import statistics
 import sys
-import time
 
 import torch
 
 import draws as draw_lists
 import torch_updates
+from bursts import time_ms
 from torch_forms import FORMS
 
 TYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "i32": torch.int32, "i64": torch.int64, "i1": torch.bool}
-BURST_SECONDS, MOST_RUNS, LEAST_BURSTS = 0.01, 1000, 5
 NEAR = 1.15  # Modes within this factor of the best one are timed again in later rounds.
 
 
@@ -92,27 +90,9 @@ def captured(call):
     return replay
 
 
-def wait():
+def wait(_=None):
     if torch.cuda.is_initialized():
         torch.cuda.synchronize()
-
-
-def time_ms(call, seconds):
-    """Returns the median time of a call in bursts, which end with the only wait, as sinter_bench_sweep's."""
-    def burst(runs):
-        begin = time.perf_counter()
-        for _ in range(runs):
-            call()
-        wait()
-        return time.perf_counter() - begin
-    burst(1)
-    runs = int(min(max(BURST_SECONDS / burst(1), 1), MOST_RUNS))
-    for _ in range(3):
-        burst(runs)
-    times, begin = [], time.perf_counter()
-    while len(times) < LEAST_BURSTS or time.perf_counter() - begin < seconds:
-        times.append(burst(runs) / runs * 1e3)
-    return statistics.median(times)
 
 
 class Prepared:
@@ -148,7 +128,7 @@ class Prepared:
         least = min(self.best.values(), default=0)
         for mode, call in self.modes.items():
             if mode not in self.best or self.best[mode] <= NEAR * least:
-                self.best[mode] = min(time_ms(call, seconds), self.best.get(mode, float("inf")))
+                self.best[mode] = min(time_ms(call, wait, seconds), self.best.get(mode, float("inf")))
         mode = min(self.best, key=self.best.get)
         return {"ms": self.best[mode], "mode": mode, "modes": {m: round(t, 5) for m, t in self.best.items()},
                 **({"failed": self.errors} if self.errors else {})}

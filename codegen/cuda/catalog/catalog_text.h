@@ -39,8 +39,8 @@ class CatalogText {
   // Runs `call`, in which $0, $1, ... are as in Launch, before the kernel waits for its predecessor. It must
   // read no memory: it may prefetch.
   CatalogText& Early(std::string call);
-  // From sm_90 on, so many neighbouring blocks are a cluster (kernels/cuda/cluster.cuh); the grid is a
-  // multiple.
+  // Makes `blocks` neighbouring blocks a cluster, from sm_90 on (kernels/cuda/cluster.cuh). The grid is a
+  // multiple of it.
   CatalogText& Cluster(int64_t blocks);
   // The kernels use instructions of the architecture's own target, and one block has a multiprocessor alone.
   CatalogText& ForHopper();
