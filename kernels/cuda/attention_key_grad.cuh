@@ -169,13 +169,13 @@ __device__ __forceinline__ void AddHeadOfQueries(KeyGradRows& rows, u32 shared, 
       }
       EndProducts();
       WaitForProducts<0>();
-      if (threadIdx.x % 32 == 0) Arrive(ring.empty + slot * 8);
+      ArriveWarp(ring.empty + slot * 8);
       return;
     }
     WaitFor(ring.Full(), ring.phase);
     StartKeyProducts<false>(rows, s, dp, p_held, ds, shared + ring.slot * kKeyStageBytes, stage, adds);
     WaitForProducts<0>();
-    if (threadIdx.x % 32 == 0) Arrive(ring.empty + slot * 8);
+    ArriveWarp(ring.empty + slot * 8);
   }
 }
 
@@ -195,13 +195,11 @@ __device__ __forceinline__ void ComputeKeyGrad(Half* dk, Half* dv, u32 shared, u
         WaitFor(ring.Full(), ring.phase);
         HoldRows(rows.keys, held);
         HoldRows(rows.values, held + 2 * kTileBytes);
-        __syncwarp();
-        if (threadIdx.x % 32 == 0) Arrive(block_empty + block * 8);
+        ArriveWarp(block_empty + block * 8);
       }
       for (int tile = first_tile; tile < own_tile; ++tile, ring.Advance()) {
         WaitFor(ring.Full(), ring.phase);
-        __syncwarp();
-        if (threadIdx.x % 32 == 0) Arrive(ring.Empty());
+        ArriveWarp(ring.Empty());
       }
       if (own_tile == kQuerySteps) continue;
       WaitFor(ring.Full(), ring.phase);

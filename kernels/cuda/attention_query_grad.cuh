@@ -169,8 +169,7 @@ __device__ __forceinline__ void ComputeQueryGrad(float* row_stats, Half* dq, u32
     WaitFor(ring.Full(), ring.phase);
     HoldQueries(rows, held, shared + kStatsAt + block * kStatsBytes + half * kSide * 4,
                 row_stats + 2 * (i64(example * int(kHeads) + head) * kQueries + row), row);
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) Arrive(held_empty + block * 8);
+    ArriveWarp(held_empty + block * 8);
     if (tiles > 0) {
       float s[32], dp[32];
       u32 ds[4][4];
@@ -190,19 +189,18 @@ __device__ __forceinline__ void ComputeQueryGrad(float* row_stats, Half* dq, u32
           }
           EndProducts();
           WaitForProducts<0>();
-          if (threadIdx.x % 32 == 0) Arrive(ring.empty + slot * 8);
+          ArriveWarp(ring.empty + slot * 8);
           break;
         }
         WaitFor(ring.Full(), ring.phase);
         StartQueryProducts<false>(rows, s, dp, ds, shared + ring.slot * kQueryStageBytes, stage, tile > 0);
         WaitForProducts<0>();
-        if (threadIdx.x % 32 == 0) Arrive(ring.empty + slot * 8);
+        ArriveWarp(ring.empty + slot * 8);
       }
     }
     for (int tile = tiles; tile < all_tiles; ++tile, ring.Advance()) {
       WaitFor(ring.Full(), ring.phase);
-      __syncwarp();
-      if (threadIdx.x % 32 == 0) Arrive(ring.Empty());
+      ArriveWarp(ring.Empty());
     }
     WaitForRooms();
     WriteRows(rows.sums, Scale(), shared + kRoomAt + warp * kRoomBytes, QueryHead(dq, example, head),

@@ -102,8 +102,7 @@ struct Producer {
   __device__ __forceinline__ void Acquire() { WaitFor(ring.Empty(), ring.phase ^ 1); }
   __device__ __forceinline__ void SignalOldest() {
     PublishToMatrixUnits();
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) Arrive(ring.full + oldest * 8);
+    ArriveWarp(ring.full + oldest * 8);
     if (++oldest == stages) oldest = 0;
     --pending;
   }

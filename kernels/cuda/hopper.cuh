@@ -14,6 +14,11 @@ __device__ __forceinline__ void InitBarrier(u32 barrier, u32 arrivals) {
 __device__ __forceinline__ void Arrive(u32 barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
+// One arrival for a warp, after what all its lanes did with shared memory.
+__device__ __forceinline__ void ArriveWarp(u32 barrier) {
+  __syncwarp();
+  if (threadIdx.x % 32 == 0) Arrive(barrier);
+}
 __device__ __forceinline__ bool IsComplete(u32 barrier, u32 parity) {
   u32 done;
   asm volatile(
