@@ -60,7 +60,7 @@ struct Prepared {
 absl::StatusOr<sn::Plan> CompileDraw(const Draw& draw, const Options& options, double* bytes = nullptr,
                                      sn::CompileReport* report = nullptr) {
   const sn::MathMode math =
-      options.tf32 && options.device.is_gpu() ? sn::MathMode::kTf32 : sn::MathMode::kIeee;
+      options.tf32 && !options.device.is_cpu() ? sn::MathMode::kTf32 : sn::MathMode::kIeee;
   SINTER_ASSIGN_OR_RETURN(const sn::Graph graph, sn::bench::BuildDraw(draw, math, bytes));
   sn::CompileOptions compile{.device = options.device, .gpu_architectures = options.architectures};
   if (report != nullptr) compile.dump_stages = {kCudaStage};
@@ -297,7 +297,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   options.device = *parsed;
-  if (!options.cuda.empty() && !options.device.is_gpu()) {
+  if (!options.cuda.empty() && options.device.is_cpu()) {
     std::cerr << "sinter_bench_sweep: --cuda needs --device gpu:0: there is no CUDA for " << device << "\n";
     return 2;
   }

@@ -16,7 +16,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # Ninja would run two more compilers and take a seventh longer: each compiler reads a large precompiled
 # header.
 cores=$(nproc)
-stage() { printf '\n== %s\n' "$1"; }
+# A full disk is hard to tell from a linker's message, so each stage prints what is free.
+stage() { printf '\n== %s (%s free, %s used by build/)\n' "$1" "$(df -h --output=avail . | tail -n 1 | tr -d ' ')" "$(du -sh build 2>/dev/null | cut -f 1)"; }
 
 folders="kernels;runtime;data;codegen;frontend;reference;numerics;plans;tools;examples;bench;house;docs;package"
 skip=ON
