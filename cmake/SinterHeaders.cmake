@@ -1,6 +1,7 @@
 # The public headers, and the short paths that programs include them by.
 #
 #   SINTER_PUBLIC_HEADERS   headers in rooms; runtime/session/session.h is also sinter/runtime/session.h
+#   SINTER_HEADERS_OF_FOLDERS   headers of the public folders, which have one path
 #   SINTER_FORWARDS         a folder with one file for each short path, and sinter/sinter.h and sinter/runtime.h
 #
 # The paths that programs write do not change when a header moves to another room.
@@ -66,6 +67,17 @@ set(SINTER_PUBLIC_HEADERS
   runtime/tensor/tensor.h
   runtime/tensor/tensor_box.h
   runtime/world/world.h)
+
+set(SINTER_HEADERS_OF_FOLDERS)
+foreach(name adaptive_rules averages global_norm hooks hyper lbfgs matrix_rules optimizer rate_schedule rule schedules update_options)
+  list(APPEND SINTER_HEADERS_OF_FOLDERS frontend/optim/${name}.h)
+endforeach()
+foreach(name continuous discrete family)
+  list(APPEND SINTER_HEADERS_OF_FOLDERS frontend/distributions/${name}.h)
+endforeach()
+file(GLOB_RECURSE _headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}
+  ${CMAKE_SOURCE_DIR}/frontend/nn/*.h ${CMAKE_SOURCE_DIR}/frontend/data/*.h ${CMAKE_SOURCE_DIR}/frontend/train/*.h)
+list(APPEND SINTER_HEADERS_OF_FOLDERS ${_headers})
 
 set(SINTER_FORWARDS ${CMAKE_BINARY_DIR}/forwards)
 # sinter_forward(short path): sinter/<short> includes sinter/<path>.

@@ -41,6 +41,8 @@ packages=(
   libturbojpeg0-dev libpng-dev libre2-dev libsentencepiece-dev
   # Programs with several processes, and network namespaces for their tests
   libopenmpi-dev openmpi-bin iproute2
+  # The site of the documents
+  mkdocs doxygen
   # Tests, benchmarks, and an emulator of older CPUs
   libgtest-dev libgmock-dev libbenchmark-dev qemu-user
 )

@@ -1,4 +1,5 @@
-"""Checks that all files exist that documents of this repository link to or name as `path/like/this.h`."""
+"""Checks that all files exist that documents of this repository link to or name as `path/like/this.h`, and that all decisions
+are listed."""
 import pathlib
 import re
 import sys
@@ -26,6 +27,17 @@ def missing(document):
             yield name
 
 
-problems = [f"{document.relative_to(ROOT)}: there is no {name}" for document in documents() for name in missing(document)]
+def unlisted():
+    """Yields the decisions that their list leaves out or gives another title."""
+    listed = (ROOT / "docs/decisions/README.md").read_text()
+    for page in (ROOT / "docs/decisions").glob("0*.md"):
+        number, title = page.read_text().splitlines()[0].removeprefix("# ").split(". ", 1)
+        line = f"- {number}: [{title}]({page.name})"
+        if f"{line}\n" not in listed:
+            yield f"docs/decisions/README.md: there is no line \"{line}\""
+
+
+problems = [*unlisted()]
+problems += [f"{document.relative_to(ROOT)}: there is no {name}" for document in documents() for name in missing(document)]
 print("\n".join(problems))
 sys.exit(1 if problems else 0)
