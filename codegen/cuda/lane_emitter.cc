@@ -75,7 +75,9 @@ std::optional<Scalar> LaneEmitter::FromVector(Value memory, mlir::RankedTensorTy
                                               mlir::ValueRange coords, const Source& source) {
   if (lanes_.size() < 2 || !source.is_aligned || coords.empty()) return std::nullopt;
   const std::optional<Lane> lane = LaneOf(coords.back());
-  if (!lane) return std::nullopt;
+  // A shifted vector has elements that no lane reads. They exist if rows are whole vectors.
+  if (!lane || (lane->shift != 0 && type.getShape().back() % static_cast<int64_t>(lanes_.size()) != 0))
+    return std::nullopt;
   // Lane 0's position must be a multiple of the lane count, so the other coordinates must move it by whole
   // vectors.
   int64_t count = lanes_.size();
