@@ -2,7 +2,8 @@
 #
 #   SINTER_PUBLIC_HEADERS   headers in rooms; runtime/session/session.h is also sinter/runtime/session.h
 #   SINTER_HEADERS_OF_FOLDERS   headers of the public folders, which have one path
-#   SINTER_FORWARDS         a folder with one file for each short path, and sinter/sinter.h and sinter/runtime.h
+#   SINTER_FORWARDS         a folder with one file for each short path, and sinter/sinter.h, sinter/runtime.h,
+#                           sinter/c/sinter.h and sinter/c/compiler.h
 #
 # The paths that programs write do not change when a header moves to another room.
 set(SINTER_PUBLIC_HEADERS
@@ -90,4 +91,6 @@ foreach(header IN LISTS SINTER_PUBLIC_HEADERS)
 endforeach()
 sinter_forward(sinter.h frontend/sinter.h)
 sinter_forward(runtime.h runtime/runtime.h)
+sinter_forward(c/sinter.h runtime/c/sinter.h)
+sinter_forward(c/compiler.h frontend/c/compiler.h)
 sinter_forward(frontend/optim/schedule.h frontend/optim/rate_schedule.h)

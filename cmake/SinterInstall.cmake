@@ -6,6 +6,10 @@
 #   Sinter::runtime   loads and runs plans; no compiler.
 # Sinter::sinter contains the runtime, so linking both is an error at configure time.
 # Sinter::mpi (an archive, if MPI was found) is for programs that run a plan in several processes.
+#
+# The C interface is two more libraries, for any program, also one that links the above:
+#   Sinter::c            the runtime, complete and with all names hidden but those of sinter/c/sinter.h
+#   Sinter::compiler_c   compiles text (sinter/c/compiler.h); small, for it needs libsinter and libsinter_c
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -50,10 +54,36 @@ function(sinter_shared_library target export_name file_name)
   install(TARGETS ${target} ${_sinter_dependencies} EXPORT SinterTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endfunction()
 
+# sinter_c_library(target export_name file_name symbols set libraries...): a shared library with the objects of
+# these libraries, which exports the names of cmake/`symbols`. Its dependencies are linked as for any program.
+function(sinter_c_library target export_name file_name symbols set)
+  list(TRANSFORM ARGN REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>" OUTPUT_VARIABLE objects)
+  add_library(${target} SHARED ${objects})
+  if(SINTER_PORTABLE)
+    list(JOIN SINTER_SHARED_ABSEIL "," abseil)
+    target_link_options(${target} PRIVATE LINKER:--no-as-needed,${abseil},--as-needed LINKER:--disable-new-dtags)
+  endif()
+  target_link_libraries(${target} PRIVATE absl::status absl::statusor absl::strings)
+  target_include_directories(${target} INTERFACE $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}/include> $<BUILD_INTERFACE:${SINTER_FORWARDS}>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_link_options(${target} PRIVATE "LINKER:--version-script=${CMAKE_SOURCE_DIR}/cmake/${symbols}" LINKER:--no-undefined)
+  set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX OUTPUT_NAME ${file_name} EXPORT_NAME ${export_name} VERSION 1 SOVERSION 1
+    LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/${symbols})
+  # Sinter's own libraries are found beside it, also if it is opened at run time.
+  set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN;$ORIGIN/sinter")
+  install(TARGETS ${target} ${_sinter_dependencies} EXPORT ${set} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endfunction()
+
 # No shared libraries with sanitizers: their symbols would stay undefined, and such builds are not installed.
 if(NOT SINTER_SANITIZE)
   sinter_shared_library(sinter_shared sinter sinter sinter_runtime sinter_data sinter_train sinter_frontend)
   sinter_shared_library(sinter_runtime_shared runtime sinter_runtime sinter_runtime)
+  sinter_c_library(sinter_c_shared c sinter_c exported_c_symbols.map SinterCTargets sinter_c sinter_c_call)
+  target_link_libraries(sinter_c_shared PRIVATE sinter_runtime)
+  sinter_c_library(sinter_compiler_c_shared compiler_c sinter_compiler_c exported_compiler_c_symbols.map SinterTargets
+    sinter_compiler_c sinter_c_call)
+  target_link_libraries(sinter_compiler_c_shared PUBLIC sinter_c_shared PRIVATE sinter_shared)
+  install(EXPORT SinterCTargets NAMESPACE Sinter:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Sinter)
   foreach(tool sinter sinter-compile sinter-opt)
     if(TARGET ${tool})
       sinter_search_shipped(${tool} $ORIGIN/../${_sinter_shipped})
@@ -76,6 +106,8 @@ endif()
 
 # The public headers, and the short paths to them.
 set(_include ${CMAKE_INSTALL_INCLUDEDIR}/sinter)
+install(FILES ${CMAKE_SOURCE_DIR}/runtime/c/sinter.h DESTINATION ${_include}/runtime/c)
+install(FILES ${CMAKE_SOURCE_DIR}/frontend/c/compiler.h DESTINATION ${_include}/frontend/c)
 install(DIRECTORY ${SINTER_FORWARDS}/sinter DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 foreach(header IN LISTS SINTER_PUBLIC_HEADERS SINTER_HEADERS_OF_FOLDERS ITEMS frontend/sinter.h runtime/runtime.h
     frontend/graph/number_bounds.h)
