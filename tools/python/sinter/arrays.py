@@ -12,7 +12,7 @@ from ctypes import POINTER, c_int64, c_void_p
 
 from sinter import capsules
 from sinter.errors import InvalidArgument, Unimplemented
-from sinter.library import Handle, Info, check, out, runtime
+from sinter.library import Handle, Held, Info, check, out, runtime
 
 # By the number of sn_dtype: the name, NumPy's type string, the code of Python's struct, the name in NumPy.
 _TYPES = (("f64", "<f8", "d", "float64"), ("f32", "<f4", "f", "float32"), ("bf16", None, None, "bfloat16"),
@@ -33,21 +33,16 @@ def dtype_name(number):
     return _TYPES[number][0]
 
 
-class Array:
+class Array(Held):
     """A dense row-major array in main memory. Made by runs, `array` and `empty`."""
 
     def __init__(self, address, owner=None):
+        self._owner = owner  # Keeps borrowed memory alive, until the handle is freed.
         self._handle = Handle(address, runtime().sn_tensor_free)
-        self._owner = owner  # Keeps borrowed memory alive.
         info, data = Info(), c_void_p()
         check(runtime().sn_tensor_info(address, ctypes.byref(info), ctypes.byref(data)))
         self._number, self._data = info.dtype, data.value
         self.shape = tuple(info.shape[i] for i in range(info.rank))
-
-    @property
-    def address(self):
-        """Address of the sn_tensor, for calls of the C library."""
-        return self._handle.address
 
     @property
     def dtype(self):
@@ -73,16 +68,16 @@ class Array:
     @property
     def read_only(self):
         """True for views of the session's memory."""
-        return bool(runtime().sn_tensor_flags(self.address) & _READ_ONLY)
+        return bool(runtime().sn_tensor_flags(self) & _READ_ONLY)
 
     @property
     def was_copied(self):
         """True if the array was made from another by a copy, for its memory was not aligned."""
-        return bool(runtime().sn_tensor_flags(self.address) & _COPIED)
+        return bool(runtime().sn_tensor_flags(self) & _COPIED)
 
     def copy(self):
         """Returns an array with memory of its own."""
-        return Array(out(runtime().sn_tensor_copy, self.address))
+        return Array(out(runtime().sn_tensor_copy, self))
 
     def memoryview(self):
         """Returns the memory as a flat view of bytes, which cannot be written through if the array is read-only."""
@@ -135,12 +130,14 @@ class Array:
             raise BufferError("an array in main memory has no stream: leave `stream` out")
         if dl_device is not None and tuple(dl_device) != (1, 0):
             raise BufferError("the array is in main memory, DLPack's device (1, 0): copy it to another device afterwards")
-        source = self.copy() if copy else self
+        if copy is False and self._owner is not None:
+            raise BufferError("the memory is another object's buffer, which a capsule cannot hold: leave `copy` out")
+        source = self.copy() if copy or self._owner is not None else self
         if max_version is not None and max_version[0] >= 1:
-            return capsules.make(out(runtime().sn_tensor_to_dlpack, source.address), capsules.VERSIONED)
+            return capsules.make(out(runtime().sn_tensor_to_dlpack, source), capsules.VERSIONED)
         if source.read_only:
             raise BufferError("a read-only view: ask with max_version=(1, 1), or for copy=True")
-        return capsules.make(out(runtime().sn_tensor_to_dlpack_unversioned, source.address), capsules.UNVERSIONED)
+        return capsules.make(out(runtime().sn_tensor_to_dlpack_unversioned, source), capsules.UNVERSIONED)
 
     def __float__(self):
         return float(self.item())

@@ -1,9 +1,12 @@
 """Capsules of DLPack: Python's objects around managed tensors.
 
-A capsule that nobody took calls the deleter of its tensor when it is destroyed. Who takes the tensor renames
-the capsule first, so that it does not.
+Who takes the tensor of a capsule renames the capsule, and calls the tensor's deleter later. Capsules that nobody
+took are freed here, at a later call of `make`. They have no destructor for that: Python runs destructors while an
+exception is on its way, and then no function may be called by ctypes.
 """
 import ctypes
+import sys
+import threading
 from ctypes import c_char_p, c_int, c_void_p, py_object
 
 _api = ctypes.pythonapi
@@ -16,35 +19,52 @@ _api.PyCapsule_GetPointer.argtypes = (py_object, c_char_p)
 _api.PyCapsule_SetName.restype = c_int
 _api.PyCapsule_SetName.argtypes = (py_object, c_char_p)
 
-# A destructor gets a capsule that has no references: it must not become a Python object again.
-_is_valid = ctypes.PYFUNCTYPE(c_int, c_void_p, c_char_p)(("PyCapsule_IsValid", _api))
-_get_pointer = ctypes.PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(("PyCapsule_GetPointer", _api))
-
 # Names, which must live as long as the capsules, and the offset of the deleter in each structure.
 VERSIONED, UNVERSIONED = b"dltensor_versioned", b"dltensor"
 _USED = {VERSIONED: b"used_dltensor_versioned", UNVERSIONED: b"used_dltensor"}
 _DELETER_AT = {VERSIONED: 16, UNVERSIONED: 56}
 _Deleter = ctypes.CFUNCTYPE(None, c_void_p)
 
-
-@ctypes.PYFUNCTYPE(None, c_void_p)
-def _destroy(capsule):
-    for name, at in _DELETER_AT.items():
-        if _is_valid(capsule, name):
-            managed = _get_pointer(capsule, name)
-            _Deleter(c_void_p.from_address(managed + at).value)(managed)
+_made = []  # Capsules that were given away: a taken one goes at the next call, another when nobody else has it.
+_lock = threading.Lock()
 
 
 def make(managed, name):
     """Returns a capsule around a managed tensor; `name` is VERSIONED or UNVERSIONED."""
-    return _api.PyCapsule_New(managed, name, ctypes.cast(_destroy, c_void_p))
+    free_unused()
+    capsule = _api.PyCapsule_New(managed, name, None)
+    with _lock:
+        _made.append(capsule)
+    return capsule
+
+
+def free_unused():
+    """Frees the tensors of capsules that nobody has taken and nobody can take any more."""
+    with _lock:
+        waiting = [i for i in range(len(_made)) if _kind(_made[i]) is not None]
+        # References of the list and of the call's argument.
+        dropped = [_made[i] for i in waiting if sys.getrefcount(_made[i]) <= 2]
+        _made[:] = [_made[i] for i in waiting if all(_made[i] is not capsule for capsule in dropped)]
+    for capsule in dropped:
+        managed, name = take(capsule)
+        _Deleter(c_void_p.from_address(managed + _DELETER_AT[name]).value)(managed)
+
+
+def unused():
+    """Returns the number of tensors that were given away and not taken yet."""
+    free_unused()
+    return len(_made)
+
+
+def _kind(capsule):
+    return next((name for name in _USED if _api.PyCapsule_IsValid(capsule, name)), None)
 
 
 def take(capsule):
     """Takes the managed tensor of a capsule. Returns its address and its kind, VERSIONED or UNVERSIONED."""
-    for name, used in _USED.items():
-        if _api.PyCapsule_IsValid(capsule, name):
-            managed = _api.PyCapsule_GetPointer(capsule, name)
-            _api.PyCapsule_SetName(capsule, used)
-            return managed, name
-    raise ValueError("not a capsule of DLPack, or one whose tensor was taken already")
+    name = _kind(capsule)
+    if name is None:
+        raise ValueError("not a capsule of DLPack, or one whose tensor was taken already")
+    managed = _api.PyCapsule_GetPointer(capsule, name)
+    _api.PyCapsule_SetName(capsule, _USED[name])
+    return managed, name

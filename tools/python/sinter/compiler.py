@@ -19,7 +19,7 @@ class Report:
         if self._handle is None:
             raise InvalidArgument("the report is empty: give it to sinter.compile first")
         found = c_char_p()
-        check(compiler().sn_compile_report_text(self._handle.address, encoded(part), ctypes.byref(found)))
+        check(compiler().sn_compile_report_text(self._handle, encoded(part), ctypes.byref(found)))
         return found.value.decode()
 
     def fill(self, address):

@@ -186,13 +186,25 @@ def texts(values):
 
 
 class Handle:
-    """Owns a handle of the C library and frees it with the function `free`."""
+    """Owns a handle of the C library and frees it with the function `free`. An argument of calls."""
 
     def __init__(self, address, free):
         self.address = address
         self._free = free
 
+    @property
+    def _as_parameter_(self):
+        return c_void_p(self.address)
+
     def __del__(self):
         self._free(self.address)
+
+
+class Held:
+    """An object that holds a handle, as `_handle`. An argument of calls, which then keep it alive."""
+
+    @property
+    def _as_parameter_(self):
+        return c_void_p(self._handle.address)
 
 

@@ -14,7 +14,7 @@ from typing import List, NamedTuple
 
 from sinter.arrays import Array, array
 from sinter.errors import FailedPrecondition, InvalidArgument, NotFound
-from sinter.library import (Argument, Handle, LoadOptions, SessionOptions, check, out, runtime, text, texts)
+from sinter.library import (Argument, Handle, Held, LoadOptions, SessionOptions, check, out, runtime, text, texts)
 
 
 def options_of(given):
@@ -73,13 +73,13 @@ class Variables(MutableMapping):
 
     def view(self, name):
         """Returns a read-only view of the variable's memory, which later runs change; a copy if it is on a GPU."""
-        return Array(out(runtime().sn_variable_view, self._session.address, text(name)))
+        return Array(out(runtime().sn_variable_view, self._session, text(name)))
 
     def __getitem__(self, name):
-        return Array(out(runtime().sn_variable_read, self._session.address, text(name)))
+        return Array(out(runtime().sn_variable_read, self._session, text(name)))
 
     def __setitem__(self, name, value):
-        check(runtime().sn_variable_write(self._session.address, text(name), array(value).address))
+        check(runtime().sn_variable_write(self._session, text(name), array(value)))
 
     def __delitem__(self, name):
         raise TypeError("a plan's variables cannot be removed")
@@ -101,39 +101,39 @@ def _is_number(value):
     return isinstance(value, numbers.Real)
 
 
-class BoundFunction:
+class BoundFunction(Held):
     """A function with inputs that stay set. Made by Session.bind."""
 
     def __init__(self, session, name):
         self._session = session
-        self._handle = Handle(out(runtime().sn_function_bind, session.address, text(name)), runtime().sn_function_free)
+        self._handle = Handle(out(runtime().sn_function_bind, session, text(name)), runtime().sn_function_free)
         self._inputs = {}  # Keeps borrowed arrays alive.
         self.info = session.plan.functions[name]
 
     def set(self, inputs=None, /, **named):
         """Sets inputs, from a mapping or by keywords: arrays, of which each run reads the values anew, or numbers."""
-        lib, function = runtime(), self._handle.address
+        lib = runtime()
         for name, value in {**(inputs or {}), **named}.items():
             if isinstance(value, numbers.Integral):
-                check(lib.sn_function_set_integer(function, text(name), _int64(value)))
+                check(lib.sn_function_set_integer(self, text(name), _int64(value)))
                 self._inputs.pop(name, None)
             elif _is_number(value):
-                check(lib.sn_function_set_number(function, text(name), float(value)))
+                check(lib.sn_function_set_number(self, text(name), float(value)))
                 self._inputs.pop(name, None)
             else:
                 tensor = array(value)
-                check(lib.sn_function_set_input(function, text(name), tensor.address))
+                check(lib.sn_function_set_input(self, text(name), tensor))
                 self._inputs[name] = tensor
 
     def run(self, inputs=None, /, **named):
         """Sets the given inputs, runs the function and returns its Results."""
         self.set(inputs, **named)
         self._session.runs += 1
-        check(runtime().sn_function_run(self._handle.address))
+        check(runtime().sn_function_run(self))
         return Results(self._session, [o.name for o in self.info.outputs], self._fetch)
 
     def _fetch(self, name):
-        return out(runtime().sn_function_output, self._handle.address, name)
+        return out(runtime().sn_function_output, self, name)
 
 
 def _int64(value):
@@ -143,7 +143,7 @@ def _int64(value):
     return value
 
 
-class Session:
+class Session(Held):
     """A loaded plan. Use it from one thread at a time. Made by Plan.session and Session.share."""
 
     def __init__(self, address, plan):
@@ -151,11 +151,6 @@ class Session:
         self.plan = plan
         self.runs = 0  # Runs of all functions, to know whether outputs are still there.
         self.variables = Variables(self)
-
-    @property
-    def address(self):
-        """Address of the sn_session, for calls of the C library."""
-        return self._handle.address
 
     def bind(self, name):
         """Returns a BoundFunction."""
@@ -169,44 +164,44 @@ class Session:
         values = {**(inputs or {}), **named}
         tensors = {name: array(value) for name, value in values.items() if not _is_number(value)}
         arguments = (Argument * len(values))(*[
-            Argument(text(name), tensors[name].address if name in tensors else None,
+            Argument(text(name), tensors[name]._as_parameter_ if name in tensors else None,
                      0.0 if name in tensors else float(value)) for name, value in values.items()])
         self.runs += 1
         lib = runtime()
-        outputs = Handle(out(lib.sn_session_run, self.address, text(function), arguments, len(values)), lib.sn_outputs_free)
-        names = [lib.sn_outputs_name(outputs.address, i).decode() for i in range(lib.sn_outputs_count(outputs.address))]
-        return Results(self, names, lambda name: out(lib.sn_outputs_tensor, outputs.address, name))
+        outputs = Handle(out(lib.sn_session_run, self, text(function), arguments, len(values)), lib.sn_outputs_free)
+        names = [lib.sn_outputs_name(outputs, i).decode() for i in range(lib.sn_outputs_count(outputs))]
+        return Results(self, names, lambda name: out(lib.sn_outputs_tensor, outputs, name))
 
     def share(self, **options):
         """Returns a session for another thread that reads this one's variables, which become read-only."""
-        return Session(out(runtime().sn_session_share, self.address, options_of(options)), self.plan)
+        return Session(out(runtime().sn_session_share, self, options_of(options)), self.plan)
 
     def synchronize(self):
         """Waits until all devices have completed their work."""
-        check(runtime().sn_session_synchronize(self.address))
+        check(runtime().sn_session_synchronize(self))
 
     def memory(self, device=None):
         """Returns the bytes that the session takes on a device, or on all."""
         taken = c_int64()
         named = None if device is None else text(device)
-        check(runtime().sn_session_memory(self.address, named, ctypes.byref(taken)))
+        check(runtime().sn_session_memory(self, named, ctypes.byref(taken)))
         return taken.value
 
     def reset(self):
         """Sets all variables to their initial values and empties logs."""
-        check(runtime().sn_variables_reset(self.address))
+        check(runtime().sn_variables_reset(self))
 
     def read_log(self, name):
         """Returns the numbers logged since the last call, oldest first, as a Log."""
         lost = c_int64()
         tensor = ctypes.c_void_p()
-        check(runtime().sn_log_read(self.address, text(name), ctypes.byref(tensor), ctypes.byref(lost)))
+        check(runtime().sn_log_read(self, text(name), ctypes.byref(tensor), ctypes.byref(lost)))
         return Log(Array(tensor.value).tolist(), lost.value)
 
     def save(self, path, metadata=None):
         """Writes a checkpoint: all variables, and texts by their keys."""
         metadata = metadata or {}
-        check(runtime().sn_checkpoint_save(self.address, text(path), len(metadata), texts(list(metadata)),
+        check(runtime().sn_checkpoint_save(self, text(path), len(metadata), texts(list(metadata)),
                                            texts(list(metadata.values()))))
 
     def load(self, path, only=None, allow_unchecked=False):
@@ -216,10 +211,10 @@ class Session:
         if only is not None:
             names = texts(list(only))
             options.num_only, options.only = len(names), names
-        found = Handle(out(lib.sn_checkpoint_load, self.address, text(path), ctypes.byref(options)), lib.sn_metadata_free)
+        found = Handle(out(lib.sn_checkpoint_load, self, text(path), ctypes.byref(options)), lib.sn_metadata_free)
         metadata = {}
-        for i in range(lib.sn_metadata_count(found.address)):
+        for i in range(lib.sn_metadata_count(found)):
             key, value = c_char_p(), c_char_p()
-            check(lib.sn_metadata_entry(found.address, i, ctypes.byref(key), ctypes.byref(value)))
+            check(lib.sn_metadata_entry(found, i, ctypes.byref(key), ctypes.byref(value)))
             metadata[key.value.decode()] = value.value.decode()
         return metadata
