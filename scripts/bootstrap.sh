@@ -44,7 +44,7 @@ packages=(
   # The site of the documents
   mkdocs doxygen
   # Tests, benchmarks, and an emulator of older CPUs
-  libgtest-dev libgmock-dev libbenchmark-dev qemu-user
+  libgtest-dev libgmock-dev libbenchmark-dev qemu-user python3-numpy
 )
 
 fail() {

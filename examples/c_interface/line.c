@@ -10,8 +10,10 @@ static const char kProgram[] =
     "module @line {\n"
     "  sinter.variable @w : tensor<1x1xf32> = constant(0.0, 0.0) seed 0 trainable\n"
     "  sinter.variable @b : tensor<1xf32> = constant(0.0, 0.0) seed 0 trainable\n"
-    "  func.func @train(%x: tensor<4x1xf32> {sinter.input = \"x\"}, %y: tensor<4x1xf32> {sinter.input = \"y\"},\n"
-    "                   %rate: tensor<f32> {sinter.input = \"rate\"}, %w: tensor<1x1xf32> {sinter.variable = @w},\n"
+    "  func.func @train(%x: tensor<4x1xf32> {sinter.input = \"x\"}, %y: tensor<4x1xf32> {sinter.input = "
+    "\"y\"},\n"
+    "                   %rate: tensor<f32> {sinter.input = \"rate\"}, %w: tensor<1x1xf32> {sinter.variable = "
+    "@w},\n"
     "                   %b: tensor<1xf32> {sinter.variable = @b})\n"
     "      -> (tensor<f32> {sinter.output = \"loss\"}, tensor<1x1xf32> {sinter.variable = @w},\n"
     "          tensor<1xf32> {sinter.variable = @b}) {\n"
@@ -31,8 +33,10 @@ static const char kProgram[] =
     "    %new_b = sinter.sub %b, %8 : tensor<1xf32>\n"
     "    return %loss, %new_w, %new_b : tensor<f32>, tensor<1x1xf32>, tensor<1xf32>\n"
     "  }\n"
-    "  func.func @predict(%x: tensor<1x1xf32> {sinter.input = \"x\"}, %w: tensor<1x1xf32> {sinter.variable = @w},\n"
-    "                     %b: tensor<1xf32> {sinter.variable = @b}) -> (tensor<1x1xf32> {sinter.output = \"y\"}) {\n"
+    "  func.func @predict(%x: tensor<1x1xf32> {sinter.input = \"x\"}, %w: tensor<1x1xf32> {sinter.variable = "
+    "@w},\n"
+    "                     %b: tensor<1xf32> {sinter.variable = @b}) -> (tensor<1x1xf32> {sinter.output = "
+    "\"y\"}) {\n"
     "    %0 = sinter.matmul %x, %w : (tensor<1x1xf32>, tensor<1x1xf32>) -> tensor<1x1xf32>\n"
     "    %1 = sinter.broadcast %b [1] : tensor<1xf32> -> tensor<1x1xf32>\n"
     "    %2 = sinter.add %0, %1 : tensor<1x1xf32>\n"
@@ -41,10 +45,10 @@ static const char kProgram[] =
     "}\n";
 
 // Leaves the function with the error of a call that fails.
-#define TRY(call)                           \
-  do {                                      \
-    const sn_code code = (call);            \
-    if (code != SN_OK) return code;         \
+#define TRY(call)                   \
+  do {                              \
+    const sn_code code = (call);    \
+    if (code != SN_OK) return code; \
   } while (0)
 
 // Returns the only number of an output.
@@ -73,10 +77,10 @@ static sn_code TrainAndPredict(sn_function* train, sn_function* predict) {
   float x[4] = {0, 1, 2, 3}, y[4] = {1, 3, 5, 7}, ten[1] = {10}, number = 0;
   TRY(SetInput(train, "x", x, 4));
   TRY(SetInput(train, "y", y, 4));
-  TRY(sn_function_set_number(train, "rate", 0.02));
-  for (int step = 0; step <= 400; ++step) {
+  TRY(sn_function_set_number(train, "rate", 0.01));
+  for (int step = 0; step <= 200; ++step) {
     TRY(sn_function_run(train));
-    if (step % 200 != 0) continue;
+    if (step % 100 != 0) continue;
     TRY(ReadNumber(train, "loss", &number));
     printf("step %d: loss %.4f\n", step, number);
   }
@@ -91,8 +95,8 @@ int main(void) {
   sn_plan* plan = NULL;
   sn_session* session = NULL;
   sn_function *train = NULL, *predict = NULL;
-  sn_compile_options compile = {sizeof compile};  // All other members are zero: the defaults.
-  sn_session_options options = {sizeof options};
+  sn_compile_options compile = {.size = sizeof compile};  // All other members are zero: the defaults.
+  sn_session_options options = {.size = sizeof options};
   options.threads = 1;
 
   sn_code code = sn_compile_text(kProgram, sizeof kProgram - 1, "line.mlir", &compile, &plan, NULL);

@@ -1,7 +1,7 @@
 // The C interface of the compiler: makes plans from the text of programs.
 //
 //   const char text[] = "func.func @double(%x: tensor<4xf32>) -> tensor<4xf32> { ... }";
-//   sn_compile_options options = {sizeof options};
+//   sn_compile_options options = {.size = sizeof options};
 //   sn_plan* plan;
 //   if (sn_compile_text(text, sizeof text - 1, "double.mlir", &options, &plan, NULL) != SN_OK)
 //     return puts(sn_last_error()), 1;

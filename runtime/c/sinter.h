@@ -31,7 +31,7 @@
 // any thread. After fork, the child uses no handle of its parent: SN_FAILED_PRECONDITION.
 //
 // Stability. Functions, structs and values are only added. A struct of options begins with its size:
-// sn_session_options options = {sizeof options}, which leaves all other members zero, the defaults. A program
+// sn_session_options options = {.size = sizeof options} leaves all other members zero, the defaults. A program
 // that was compiled with an older header has smaller structs; the members that it lacks read as zero. A larger
 // struct from a newer header is accepted if the members that this library does not know are zero, else
 // SN_UNIMPLEMENTED. Symbols have the version SINTER_1.

@@ -21,7 +21,7 @@ problems += [f"docs/building.md: there is no {name}" for name in sorted(rows - t
 # In sources, a quoted name of this form is an environment variable.
 VARIABLE = re.compile(r'"(SINTER_[A-Z0-9_]+)"')
 sources = [path for folder in ("runtime", "codegen", "frontend", "tools", "examples") for path in (ROOT / folder).rglob("*")
-           if path.suffix in (".cc", ".h")]
+           if path.suffix in (".cc", ".h", ".py")]
 read = {name for path in sources for name in VARIABLE.findall(path.read_text())}
 table = [line.split("|")[1] for line in (ROOT / "docs/environment.md").read_text().splitlines() if line.startswith("| `")]
 rows = {name for cell in table for name in re.findall(r"`(\w+)`", cell)}

@@ -24,7 +24,8 @@ def main(prefix, program):
     library = next(prefix.glob("lib*/**/libsinter.so"), None)
     if library is None:
         sys.exit(f"libsinter.so is not installed under {prefix}")
-    files = [library, library.with_name("libsinter_runtime.so"), *(prefix / "bin").iterdir()]
+    others = ("libsinter_runtime.so", "libsinter_c.so", "libsinter_compiler_c.so")
+    files = [library, *map(library.with_name, others), *(prefix / "bin").iterdir()]
     problems = [f"{file.name} needs {name}, found in {place}"
                 for file in files for name, place in loaded(file).items()
                 if name not in EVERYWHERE and not pathlib.Path(place).is_relative_to(prefix)]

@@ -1,4 +1,4 @@
-"""Checks that an installed Sinter exports only names of namespace sinter, and no compiler in the runtime.
+"""Checks that an installed Sinter exports only names of namespace sinter, or sn_ in C, and no compiler in the runtime.
 
     check_symbols.py NM PREFIX
 """
@@ -22,6 +22,9 @@ def main(nm, prefix):
         if not any("Session" in symbol for symbol in shown):
             problems.append(f"{name} does not show sinter::Session")
         problems += [f"{name} shows {symbol}" for symbol in shown if "6sinter" not in symbol]
+    for name in ("libsinter_c.so", "libsinter_compiler_c.so"):
+        shown = [symbol for symbol in symbols(nm, libraries[name], "--defined-only") if not symbol.startswith("SINTER_")]
+        problems += [f"{name} shows {symbol}" for symbol in shown if not symbol.startswith("sn_")]
     runtime = libraries["libsinter_runtime.so"]
     needed = symbols(nm, runtime, "--undefined-only")
     problems += [f"the runtime needs {symbol}" for symbol in needed if "llvm" in symbol.lower() or "mlir" in symbol.lower()]

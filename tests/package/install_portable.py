@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 
-LIBRARIES = ("libsinter.so", "libsinter_runtime.so")
+LIBRARIES = ("libsinter.so", "libsinter_runtime.so", "libsinter_c.so", "libsinter_compiler_c.so")
 TOOLS = ("tools/sinter", "tools/sinter-compile", "tools/sinter-opt")
 # Only a build with SINTER_PORTABLE has this library.
 FOREIGN_TARGETS = "libsinter_foreign_targets.a"
