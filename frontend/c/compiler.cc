@@ -1,5 +1,6 @@
 #include "sinter/frontend/c/compiler.h"
 
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <string>
@@ -13,6 +14,9 @@
 #include "sinter/frontend/compile/compile.h"
 #include "sinter/runtime/c/call.h"
 #include "sinter/runtime/memory/device.h"
+
+// Programs keep this layout.
+static_assert(sizeof(sn_compile_options) == 48 && offsetof(sn_compile_options, automatic_copies) == 44);
 
 struct sn_compile_report {
   std::map<std::string, std::string> parts;

@@ -33,14 +33,14 @@ typedef struct {
 
 // Compiles the program of `size` bytes of text. `name` is the text's origin, such as a file: messages begin
 // with it. Options may be null. `report` may be null; else it gets the log, also after an error.
-// SN_INVALID_ARGUMENT: the text has each mistake, with its line. SN_FAILED_PRECONDITION: this CPU is below the
-// level x86-64-v3. SN_RESOURCE_EXHAUSTED: the plan does not fit in the memory limit.
+// SN_INVALID_ARGUMENT: the text has each mistake, with its line. SN_FAILED_PRECONDITION: this CPU is below
+// the level x86-64-v3. SN_RESOURCE_EXHAUSTED: the plan does not fit in the memory limit.
 SN_API sn_code sn_compile_text(const char* text, size_t size, const char* name,
                                const sn_compile_options* options, sn_plan** out, sn_compile_report** report);
 
 // Returns a part of a report, one decision a line; empty if there was none. `part` is "fusion", "memory",
-// "casts", "kernels", "copies", "times" (milliseconds of each stage) or "all". SN_NOT_FOUND: another part. The
-// text lives as long as the report.
+// "casts", "kernels", "copies", "times" (milliseconds of each stage) or "all". SN_NOT_FOUND: another part.
+// The text lives as long as the report.
 SN_API sn_code sn_compile_report_text(sn_compile_report* report, const char* part, const char** text);
 SN_API void sn_compile_report_free(sn_compile_report* report);
 

@@ -1,5 +1,5 @@
-// Turns the body of a function of the C interface into its code: no exception leaves, and the text of an error
-// is kept for sn_last_error.
+// Turns the body of a function of the C interface into its code: no exception leaves, and the text of an
+// error is kept for sn_last_error.
 //
 //   sn_code sn_plan_load(const char* path, sn_plan** out) {
 //     return Call([&]() -> absl::Status {

@@ -21,7 +21,8 @@ namespace sinter::c_interface {
 // The values of a tensor and the owner of their memory. Immutable but for the elements.
 struct TensorStorage {
   HostTensor tensor;
-  // Keeps borrowed memory alive: a session for its outputs, a managed tensor of DLPack. Null: the caller does.
+  // Keeps borrowed memory alive: a session for its outputs, a managed tensor of DLPack. Null: the caller
+  // does.
   std::shared_ptr<const void> owner;
   bool is_copy = false;  // From DLPack, by a copy.
 
@@ -37,8 +38,8 @@ absl::Status GiveTensor(HostTensor tensor, std::shared_ptr<const void> owner, sn
 // A read-only tensor over the memory of `tensor`, which `owner` keeps.
 absl::Status GiveView(const HostTensor& tensor, std::shared_ptr<const void> owner, sn_tensor** out);
 
-// OK for null and for devices that compute in main memory. InvalidArgument: no name of a device. Unimplemented:
-// another device.
+// OK for null and for devices that compute in main memory. InvalidArgument: no name of a device.
+// Unimplemented: another device.
 absl::Status CheckHostDevice(const char* device);
 
 }  // namespace sinter::c_interface

@@ -1,6 +1,7 @@
 // The C interface of the runtime: loads plans and runs them, from C and from every language that can call C.
 //
-//   sn_plan* plan;  sn_session* session;  sn_function* predict;  sn_tensor *x, *y;  sn_info info;  void* data;
+//   sn_plan* plan;  sn_session* session;  sn_function* predict;
+//   sn_tensor *x, *y;  sn_info info;  void* data;
 //   float pixels[28 * 28] = {0};
 //   const int64_t shape[2] = {1, 28 * 28};
 //   if (sn_plan_load("lenet.plan", &plan) != SN_OK) return puts(sn_last_error()), 1;
@@ -14,10 +15,10 @@
 //
 // A complete program is in docs/c-and-python.md. The compiler is a second library: sinter/c/compiler.h.
 //
-// Errors. A function that returns sn_code returns SN_OK or the kind of its error; sn_last_error() then has the
-// text. After an error `*out` is null or unchanged. A null handle, a null name and a null `out` are
-// SN_INVALID_ARGUMENT. No exception leaves a function; memory that runs out is SN_RESOURCE_EXHAUSTED. A handle
-// that was freed, or that sn_ did not return, is the caller's bug and is not detected.
+// Errors. A function that returns sn_code returns SN_OK or the kind of its error; sn_last_error() then has
+// the text. After an error `*out` is null or unchanged. A null handle, a null name and a null `out` are
+// SN_INVALID_ARGUMENT. No exception leaves a function; memory that runs out is SN_RESOURCE_EXHAUSTED. A
+// handle that was freed, or that sn_ did not return, is the caller's bug and is not detected.
 //
 // Ownership. A handle that a function writes to `*out` is the caller's, to be freed with the function of its
 // type; freeing null does nothing. Handles hold what they need: a session its plan, a function and an output
@@ -31,14 +32,14 @@
 // any thread. After fork, the child uses no handle of its parent: SN_FAILED_PRECONDITION.
 //
 // Stability. Functions, structs and values are only added. A struct of options begins with its size:
-// sn_session_options options = {.size = sizeof options} leaves all other members zero, the defaults. A program
-// that was compiled with an older header has smaller structs; the members that it lacks read as zero. A larger
-// struct from a newer header is accepted if the members that this library does not know are zero, else
-// SN_UNIMPLEMENTED. Symbols have the version SINTER_1.
+// sn_session_options options = {.size = sizeof options} leaves all other members zero, the defaults. A
+// program that was compiled with an older header has smaller structs; the members that it lacks read as zero.
+// A larger struct from a newer header is accepted if the members that this library does not know are zero,
+// else SN_UNIMPLEMENTED. Symbols have the version SINTER_1.
 //
 // Tensors are dense, row-major and in main memory, of rank 0 to 8. Shapes count elements. Devices other than
-// CPUs read inputs from main memory and outputs are copied there at their first use; tensors in the memory of a
-// GPU are SN_UNIMPLEMENTED, with the text what to do instead.
+// CPUs read inputs from main memory and outputs are copied there at their first use; tensors in the memory of
+// a GPU are SN_UNIMPLEMENTED, with the text what to do instead.
 #ifndef SINTER_RUNTIME_C_SINTER_H_
 #define SINTER_RUNTIME_C_SINTER_H_
 
@@ -111,13 +112,13 @@ enum {
 SN_API uint32_t sn_version(void);
 // Version of Sinter: "0.1.0". Valid for ever.
 SN_API const char* sn_release(void);
-// Text of the last error of this thread. Never null; empty if there was none. Valid until the next call of this
-// thread that fails.
+// Text of the last error of this thread. Never null; empty if there was none. Valid until the next call of
+// this thread that fails.
 SN_API const char* sn_last_error(void);
 // Name of a code, such as "INVALID_ARGUMENT"; "UNKNOWN" for other numbers. Valid for ever.
 SN_API const char* sn_code_name(sn_code code);
-// Sets the last error of this thread, for libraries that build on this interface and return its codes. Returns
-// `code`. Null says that there was no memory for the text.
+// Sets the last error of this thread, for libraries that build on this interface and return its codes.
+// Returns `code`. Null says that there was no memory for the text.
 SN_API sn_code sn_set_last_error(sn_code code, const char* text);
 
 // Name of an element type, such as "f32"; null for other numbers. Valid for ever.
@@ -144,9 +145,9 @@ SN_API sn_code sn_device_query(const char* device, sn_device_info* info);
 
 // ---- Plans ----
 
-// Reads a plan file. The file may be overwritten afterwards. Reading is safe, whoever wrote the file; creating
-// a session loads its native code into the process. SN_INVALID_ARGUMENT: not a plan, or of a version that this
-// library cannot read. SN_DATA_LOSS: truncated or altered.
+// Reads a plan file. The file may be overwritten afterwards. Reading is safe, whoever wrote the file;
+// creating a session loads its native code into the process. SN_INVALID_ARGUMENT: not a plan, or of a version
+// that this library cannot read. SN_DATA_LOSS: truncated or altered.
 SN_API sn_code sn_plan_load(const char* path, sn_plan** out);
 // Makes a plan from the bytes of a plan file, which are copied. Errors as sn_plan_load.
 SN_API sn_code sn_plan_from_memory(const void* bytes, size_t size, sn_plan** out);
@@ -188,10 +189,10 @@ SN_API sn_code sn_plan_device(const sn_plan* plan, int32_t i, const char** devic
 // ---- Tensors ----
 
 // Makes a tensor over the caller's memory, without a copy. `data` holds the elements in row-major order, is
-// aligned to the size of an element, and must live and stay in place until the tensor, and every function that
-// it is set in, are freed or set again. A run reads it in place if it starts at a multiple of 64 bytes; it
-// copies it otherwise. `device`: null or "cpu:0". SN_INVALID_ARGUMENT: a wrong type, rank, size or alignment.
-// SN_UNIMPLEMENTED: the device is no CPU.
+// aligned to the size of an element, and must live and stay in place until the tensor, and every function
+// that it is set in, are freed or set again. A run reads it in place if it starts at a multiple of 64 bytes;
+// it copies it otherwise. `device`: null or "cpu:0". SN_INVALID_ARGUMENT: a wrong type, rank, size or
+// alignment. SN_UNIMPLEMENTED: the device is no CPU.
 SN_API sn_code sn_tensor_borrow(sn_dtype dtype, int32_t rank, const int64_t* shape, void* data,
                                 const char* device, sn_tensor** out);
 // Makes a tensor with memory of its own, aligned to 64 bytes, with unspecified contents. Errors as above, and
@@ -215,11 +216,11 @@ enum {
 // Returns these bits; 0 for a null tensor.
 SN_API uint32_t sn_tensor_flags(const sn_tensor* tensor);
 
-// Take over a tensor of DLPack, without a copy if its memory is aligned to the size of an element. The managed
-// tensor belongs to Sinter from this call on, also after an error: its deleter runs once, by any thread, when
-// nothing uses the memory any more. Memory: kDLCPU and kDLCUDAHost. SN_INVALID_ARGUMENT: a major version other
-// than 1, an element type without a name here, several lanes, or strides that are not those of a dense
-// row-major array. SN_UNIMPLEMENTED: memory of a GPU or another device.
+// Take over a tensor of DLPack, without a copy if its memory is aligned to the size of an element. The
+// managed tensor belongs to Sinter from this call on, also after an error: its deleter runs once, by any
+// thread, when nothing uses the memory any more. Memory: kDLCPU and kDLCUDAHost. SN_INVALID_ARGUMENT: a major
+// version other than 1, an element type without a name here, several lanes, or strides that are not those of
+// a dense row-major array. SN_UNIMPLEMENTED: memory of a GPU or another device.
 SN_API sn_code sn_tensor_from_dlpack(struct DLManagedTensorVersioned* managed, sn_tensor** out);
 SN_API sn_code sn_tensor_from_dlpack_unversioned(struct DLManagedTensor* managed, sn_tensor** out);
 // Give a tensor to DLPack, without a copy. The receiver calls the deleter; it may outlive the sn_tensor. A
@@ -245,8 +246,8 @@ typedef struct {
 // SN_FAILED_PRECONDITION: the plan is for another CPU or device, or has another hash. SN_NOT_FOUND: this
 // machine lacks its GPU. SN_RESOURCE_EXHAUSTED: the text lists what needs memory.
 SN_API sn_code sn_session_create(const sn_plan* plan, const sn_session_options* options, sn_session** out);
-// Makes a session for another thread that reads the variables, constants and code of this one, and has its own
-// memory for values. The variables are then read-only until one of the sessions is left.
+// Makes a session for another thread that reads the variables, constants and code of this one, and has its
+// own memory for values. The variables are then read-only until one of the sessions is left.
 SN_API sn_code sn_session_share(const sn_session* session, const sn_session_options* options,
                                 sn_session** out);
 SN_API void sn_session_free(sn_session* session);
@@ -265,15 +266,16 @@ SN_API void sn_function_free(sn_function* function);
 // may free, and not its values: each run reads them anew. SN_NOT_FOUND: no such input; SN_INVALID_ARGUMENT:
 // a wrong type or shape.
 SN_API sn_code sn_function_set_input(sn_function* function, const char* name, const sn_tensor* tensor);
-// Set an input of rank 0 to a number, which its element type must hold: 0.5 is no number of SN_I32. Floats round.
+// Set an input of rank 0 to a number, which its element type must hold: 0.5 is no number of SN_I32. Floats
+// round.
 SN_API sn_code sn_function_set_number(sn_function* function, const char* name, double number);
 SN_API sn_code sn_function_set_integer(sn_function* function, const char* name, int64_t number);
 // Runs the function. On a GPU, returns when the work is enqueued; a later call that waits for it reports its
 // errors. Inputs may change when it returns. SN_INVALID_ARGUMENT names the inputs that are not set.
 SN_API sn_code sn_function_run(sn_function* function);
-// Returns an output of the last run: a read-only view of the session's memory, which the next run of any of the
-// session's functions overwrites. sn_tensor_copy keeps it. Waits for the device. SN_FAILED_PRECONDITION: the
-// function has not run, or on a GPU another one has run since.
+// Returns an output of the last run: a read-only view of the session's memory, which the next run of any of
+// the session's functions overwrites. sn_tensor_copy keeps it. Waits for the device. SN_FAILED_PRECONDITION:
+// the function has not run, or on a GPU another one has run since.
 SN_API sn_code sn_function_output(sn_function* function, const char* name, sn_tensor** out);
 
 // ---- Running a function once ----

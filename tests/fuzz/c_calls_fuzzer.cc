@@ -97,7 +97,8 @@ class Calls {
     sn_session* session = nullptr;
     sn_function* function = nullptr;
     sn_info info;
-    sn_session_options options = {sizeof(options)};
+    sn_session_options options = {};
+    options.size = sizeof(options);
     options.threads = 1;
     switch (call) {
       case 0:

@@ -41,7 +41,8 @@ using CMetadata = std::unique_ptr<sn_metadata, CFree<sn_metadata_free>>;
 #define ASSERT_CALL(call) ASSERT_EQ((call), SN_OK) << sn_last_error()
 #define EXPECT_CALL_OK(call) EXPECT_EQ((call), SN_OK) << sn_last_error()
 
-// train: w = w + lr x, y = w + w; the variable w is f32[4], at first 0.5. same: gives the inputs n and x back.
+// train: w = w + lr x, y = w + w; the variable w is f32[4], at first 0.5. same: gives the inputs n and x
+// back.
 inline std::string CPlanBytes() {
   TestPlan plan;
   plan.table.name = "steps";
@@ -69,7 +70,8 @@ inline CPlan MakeCPlan() {
 }
 
 inline CSession MakeCSession(const CPlan& plan) {
-  sn_session_options options = {sizeof(options)};
+  sn_session_options options = {};
+  options.size = sizeof(options);
   options.threads = 1;
   options.poison = 1;
   sn_session* session = nullptr;

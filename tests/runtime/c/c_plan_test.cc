@@ -1,4 +1,5 @@
 // Tests of plans, devices and errors in C.
+#include <cstddef>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -12,6 +13,17 @@ namespace {
 using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+
+// Programs keep these layouts, and have no bytes of padding at the end that a later member could take.
+static_assert(sizeof(sn_info) == 24 && offsetof(sn_info, dtype) == 8 && offsetof(sn_info, shape) == 16);
+static_assert(sizeof(sn_session_options) == 40 && offsetof(sn_session_options, threads) == 4 &&
+              offsetof(sn_session_options, memory_limit) == 8 && offsetof(sn_session_options, poison) == 36);
+static_assert(sizeof(sn_load_options) == 24 && offsetof(sn_load_options, num_only) == 8 &&
+              offsetof(sn_load_options, only) == 16);
+static_assert(sizeof(sn_device_info) == 184 && offsetof(sn_device_info, architecture) == 136 &&
+              offsetof(sn_device_info, free_bytes) == 176);
+static_assert(sizeof(sn_argument) == 24 && offsetof(sn_argument, number) == 16);
+static_assert(SN_DATA_LOSS == 15 && SN_UNIMPLEMENTED == 12 && SN_F8E5M2 == 14 && SN_TENSOR_COPIED == 4);
 
 TEST(CPlanTest, DescribesItsFunctionsVariablesAndDevices) {
   const CPlan plan = MakeCPlan();
@@ -78,8 +90,8 @@ TEST(CPlanTest, WrongFilesAreErrorsWithTheirKind) {
   sn_plan* plan = nullptr;
   EXPECT_CODE(sn_plan_load(folder.File("none.plan").c_str(), &plan), SN_NOT_FOUND, "none.plan");
   EXPECT_EQ(plan, nullptr);
-  EXPECT_CODE(sn_plan_load(folder.Write("text.plan", std::string(200, 'x')).c_str(), &plan), SN_INVALID_ARGUMENT,
-              "text.plan");
+  EXPECT_CODE(sn_plan_load(folder.Write("text.plan", std::string(200, 'x')).c_str(), &plan),
+              SN_INVALID_ARGUMENT, "text.plan");
   std::string bytes = CPlanBytes();
   bytes[bytes.size() / 2] ^= 1;
   EXPECT_CODE(sn_plan_from_memory(bytes.data(), bytes.size(), &plan), SN_DATA_LOSS, "");

@@ -244,7 +244,8 @@ TEST(CCheckpointTest, WrongCallsSayWhatIsWrong) {
   EXPECT_CODE(sn_checkpoint_load(session.get(), path.c_str(), nullptr, nullptr), SN_NOT_FOUND,
               "w.safetensors");
   ASSERT_CALL(sn_checkpoint_save(session.get(), path.c_str(), 0, nullptr, nullptr));
-  sn_load_options options = {sizeof(options)};
+  sn_load_options options = {};
+  options.size = sizeof(options);
   const char* const only[] = {"v*"};
   options.only = only;
   options.num_only = 1;
