@@ -12,7 +12,7 @@
 #ifndef SINTER_FRONTEND_C_COMPILER_H_
 #define SINTER_FRONTEND_C_COMPILER_H_
 
-#include "sinter/c/sinter.h"
+#include "sinter/runtime/c/sinter.h"
 
 #ifdef __cplusplus
 extern "C" {
