@@ -66,7 +66,8 @@ function(sinter_c_library target export_name file_name symbols set)
   target_link_libraries(${target} PRIVATE absl::status absl::statusor absl::strings)
   target_include_directories(${target} INTERFACE $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}/include> $<BUILD_INTERFACE:${SINTER_FORWARDS}>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-  target_link_options(${target} PRIVATE "LINKER:--version-script=${CMAKE_SOURCE_DIR}/cmake/${symbols}" LINKER:--no-undefined)
+  target_link_options(${target} PRIVATE "LINKER:--version-script=${CMAKE_SOURCE_DIR}/cmake/${symbols}" LINKER:--no-undefined
+    LINKER:--exclude-libs,ALL)  # The archives of kernels have names that begin with sn_, too.
   set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX OUTPUT_NAME ${file_name} EXPORT_NAME ${export_name} VERSION 1 SOVERSION 1
     LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/${symbols})
   # Sinter's own libraries are found beside it, also if it is opened at run time.
