@@ -76,14 +76,11 @@ function(sinter_use_mlir name)
 endfunction()
 
 # For a program that parses options with CLI11. Option parsing need not be fast: -O1 saves a third of the
-# compile time.
+# compile time. A precompiled header with CLI11 would save nothing, because GCC instantiates its templates again
+# in each program.
 function(sinter_read_options name)
   target_link_libraries(${name} PRIVATE CLI11::CLI11)
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
-  if(NOT name STREQUAL "sinter_cli_pch")
-    sinter_compile_like_library(${name})
-    target_precompile_headers(${name} REUSE_FROM sinter_cli_pch)
-  endif()
 endfunction()
 
 # Compiles test code without the undefined-behaviour sanitizer and without fuzzer instrumentation, which would

@@ -1,1 +1,0 @@
-// The only source of the target that builds the precompiled header cli_pch.h.
