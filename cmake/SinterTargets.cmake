@@ -30,7 +30,7 @@ function(sinter_library name)
   target_link_libraries(${name} PUBLIC sinter_flags ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
   sinter_compile_together(${name})
   set(is_compiler OFF)
-  if(name MATCHES "^sinter_(ir|passes|codegen|plan_codegen|frontend)$")
+  if(name MATCHES "^sinter_(cost|ir|passes|codegen|plan_codegen|frontend|tools)$")
     set(is_compiler ON)
     # The time of the compiler is that of LLVM and NVRTC. -O1 saves three tenths of the time to compile these
     # libraries, and they take a fiftieth of the time to compile a model.
@@ -64,9 +64,6 @@ endfunction()
 function(sinter_use_mlir name)
   target_include_directories(${name} SYSTEM PRIVATE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
   target_compile_definitions(${name} PRIVATE ${LLVM_DEFINITIONS})
-  # By default GCC collects garbage in the memory of the precompiled header: a tenth of the time, without
-  # effect.
-  target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=1500000>)
   sinter_compile_like_library(${name})
   if(ARGC GREATER 1)
     target_precompile_headers(${name} REUSE_FROM ${ARGV1})
