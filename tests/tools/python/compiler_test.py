@@ -23,6 +23,20 @@ class CompilerTest(unittest.TestCase):
         y = plan.session(threads=1).run("scale", x=array.array("f", [1, 2, 3, 4]), k=2)["y"]
         self.assertEqual(y.tolist(), [2, 4, 6, 8])
 
+    def test_whole_numbers_of_64_bits_are_exact(self):
+        plan = sinter.compile("""
+func.func @next(%n: tensor<i64> {sinter.input = "n"}) -> (tensor<i64> {sinter.output = "n"}) {
+  %0 = sinter.add %n, %n : tensor<i64>
+  return %0 : tensor<i64>
+}
+""")
+        session = plan.session(threads=1)
+        for number in (1, -1, 2**53, 2**61 + 1, -(2**62)):
+            self.assertEqual(session.run("next", n=number)["n"].item(), 2 * number)
+            self.assertEqual(session.bind("next").run(n=number)["n"].item(), 2 * number)
+        with self.assertRaisesRegex(ValueError, "does not fit 64 bits"):
+            session.run("next", n=2**63)
+
     def test_the_same_text_gives_the_same_plan(self):
         same = [sinter.compile(PROGRAM, target_cpus="x86-64-v3", threads=threads).hash for threads in (1, 2)]
         self.assertEqual(same[0], same[1])

@@ -24,12 +24,12 @@ from sinter.errors import (DataLoss, Error, FailedPrecondition, Internal, Invali
 from sinter.library import release
 from sinter.machine import DeviceInfo, devices, num_gpus
 from sinter.plans import FunctionInfo, Plan, TensorInfo, VariableInfo, load
-from sinter.sessions import BoundFunction, Log, Session, Variables
+from sinter.sessions import BoundFunction, Log, Results, Session, Variables
 
 __version__ = release()
 __all__ = [
     "Array", "BoundFunction", "DataLoss", "DeviceInfo", "Error", "FailedPrecondition", "FunctionInfo", "Internal",
-    "InvalidArgument", "Log", "NotFound", "OutOfRange", "PermissionDenied", "Plan", "Report", "ResourceExhausted",
+    "InvalidArgument", "Log", "NotFound", "OutOfRange", "PermissionDenied", "Plan", "Report", "ResourceExhausted", "Results",
     "Session", "TensorInfo", "Unavailable", "Unimplemented", "VariableInfo", "Variables", "array", "compile", "devices",
     "empty", "load", "num_gpus", "release"
 ]

@@ -8,6 +8,7 @@
 """
 import ctypes
 import numbers
+import struct
 from collections.abc import Mapping, MutableMapping
 from ctypes import c_char_p, c_int64
 from typing import List, NamedTuple
@@ -97,8 +98,14 @@ class Log(NamedTuple):
     lost: int
 
 
-def _is_number(value):
-    return isinstance(value, numbers.Real)
+def _is_double(value):
+    """True for numbers that a double holds, as the C library takes them for a run."""
+    return isinstance(value, numbers.Real) and not (isinstance(value, numbers.Integral) and abs(value) > 2**53)
+
+
+def _exact(value):
+    """Returns an integer of 64 bits as a buffer; other values as they are."""
+    return memoryview(struct.pack("q", _int64(value))).cast("q", ()) if isinstance(value, numbers.Integral) else value
 
 
 class BoundFunction(Held):
@@ -117,7 +124,7 @@ class BoundFunction(Held):
             if isinstance(value, numbers.Integral):
                 check(lib.sn_function_set_integer(self, text(name), _int64(value)))
                 self._inputs.pop(name, None)
-            elif _is_number(value):
+            elif isinstance(value, numbers.Real):
                 check(lib.sn_function_set_number(self, text(name), float(value)))
                 self._inputs.pop(name, None)
             else:
@@ -162,7 +169,7 @@ class Session(Held):
         For the name of buckets, runs the smallest that fits.
         """
         values = {**(inputs or {}), **named}
-        tensors = {name: array(value) for name, value in values.items() if not _is_number(value)}
+        tensors = {name: array(_exact(value)) for name, value in values.items() if not _is_double(value)}
         arguments = (Argument * len(values))(*[
             Argument(text(name), tensors[name]._as_parameter_ if name in tensors else None,
                      0.0 if name in tensors else float(value)) for name, value in values.items()])
