@@ -79,6 +79,30 @@ def UpdateInPlace : Pass<"sinter-update-in-place", "::sinter::plan_ir::FunctionO
   ];
 }
 
+def StoreAgain : Pass<"sinter-store-again", "::sinter::plan_ir::FunctionOp"> {
+  let summary = "Let a later kernel store a value again instead of keeping it, where that is nearly free";
+  let description = [{
+    A GPU's value that is alive but unused at the memory peak is not kept if a later generated kernel reads all large values
+    that it is computed from: that kernel computes it again, without reductions, and stores it for its later readers, which move
+    behind the kernel. For example, the kernel of a layer norm's gradient stores the norm's result again, for the gradient of
+    the weights that it was multiplied by. The results are the same bits.
+
+    The price is the predicted time (passes/op_prices.h) of the bytes that the kernel moves in addition. The values with the
+    most bytes for their price come first, as long as each lowers the peak, and the sum of their prices is at most `part` of the
+    function's time. Functions whose peak is below `least-bytes`, and functions with exchanges between GPUs, stay as they are.
+    Kernels that get another result may need another workspace: run `select-kernels` again.
+    With `report`, a remark for each value.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect", "::sinter::plan_ir::PlanDialect"];
+  let options = [
+    Option<"part", "part", "double", "0.005", "Most time that the values may add, as a part of the function's">,
+    Option<"least_bytes", "least-bytes", "int64_t", "268435456", "Lowest peak at which values are stored again">,
+    Option<"most_buffers", "most-buffers", "int64_t", "64", "Most buffers of a kernel">,
+    Option<"in_place", "in-place", "bool", "true", "Calls may overwrite inputs that die there">,
+    Option<"report", "report", "bool", "false", "Report the values">
+  ];
+}
+
 def Rematerialise : Pass<"sinter-rematerialise", "::mlir::ModuleOp"> {
   let summary = "Recompute values instead of keeping them, until a memory limit is met";
   let description = [{

@@ -280,6 +280,16 @@ std::vector<Stage> PlanStages() {
          m.addNestedPass<FunctionOp>(createUpdateInPlace({.enable = o.in_place, .report = o.report}));
        },
        &CompileReport::memory},
+      {"store-again",
+       [](Manager& m, const Options& o) {
+         if (!o.store_again || !o.reuse_memory) return;
+         m.addNestedPass<FunctionOp>(
+             createStoreAgain({.most_buffers = static_cast<int64_t>(kMaxGpuKernelBuffers),
+                               .in_place = o.in_place,
+                               .report = o.report}));
+         m.addNestedPass<FunctionOp>(codegen::createSelectKernels());
+       },
+       &CompileReport::memory},
       {"rematerialise",
        [](Manager& m, const Options& o) {
          if (o.memory_limit == 0) return;

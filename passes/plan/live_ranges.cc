@@ -193,25 +193,29 @@ bool LiveRanges::isDoneBefore(const Block& block, int64_t step) const {
   return llvm::all_of(block.uses, [&](int64_t use) { return use == step || order_->comesAfter(step, use); });
 }
 
-LiveRanges::Peak LiveRanges::peakOf(ir::DeviceAttr device) const {
-  Peak peak;
-  auto is_alive = [&](const Block& block, int64_t step) {
-    return block.device == device && block.memory.first <= step && step <= block.memory.last;
-  };
-  llvm::SmallVector<int64_t> change(steps_.size() + 1, 0);  // Change of the live bytes at each step.
+llvm::SmallVector<int64_t> LiveRanges::bytesAlive(ir::DeviceAttr device) const {
+  llvm::SmallVector<int64_t> alive(steps_.size() + 1, 0);  // First the change of the bytes at each step.
   for (const Block& block : blocks_) {
     if (block.device != device || block.memory.last < block.memory.first) continue;
-    change[std::min<size_t>(block.memory.first, steps_.size())] += block.memory.bytes;
+    alive[std::min<size_t>(block.memory.first, steps_.size())] += block.memory.bytes;
     if (block.memory.last < static_cast<int64_t>(steps_.size()))
-      change[block.memory.last + 1] -= block.memory.bytes;
+      alive[block.memory.last + 1] -= block.memory.bytes;
   }
-  int64_t bytes = 0;
-  for (int64_t s = 0; s < static_cast<int64_t>(steps_.size()); ++s) {
-    bytes += change[s];
+  for (size_t s = 1; s < alive.size(); ++s) alive[s] += alive[s - 1];
+  alive.pop_back();
+  return alive;
+}
+
+LiveRanges::Peak LiveRanges::peakOf(ir::DeviceAttr device) const {
+  Peak peak;
+  for (auto [s, bytes] : llvm::enumerate(bytesAlive(device))) {
     if (peak.step < 0 || bytes > peak.bytes) peak.step = s, peak.bytes = bytes;
   }
   for (const Block& block : blocks_) {
-    if (is_alive(block, peak.step) && block.memory.bytes > 0) peak.alive.push_back(&block);
+    const MemoryBlock& memory = block.memory;
+    const bool is_alive =
+        block.device == device && memory.first <= peak.step && peak.step <= memory.last && memory.bytes > 0;
+    if (is_alive) peak.alive.push_back(&block);
   }
   return peak;
 }

@@ -41,6 +41,9 @@ class LiveRanges {
   // Returns the arenas' bytes, in the order of the function's devices.
   llvm::SmallVector<int64_t> place(bool reuse);
   Peak peakOf(ir::DeviceAttr device) const;
+  // Returns the bytes of the device's arena that are alive at each step.
+  llvm::SmallVector<int64_t> bytesAlive(ir::DeviceAttr device) const;
+  llvm::ArrayRef<Block> blocks() const { return blocks_; }
   // Writes the decisions of `place` into the function.
   void apply();
 
