@@ -1,19 +1,21 @@
-// The kernels around cuSOLVER's calls, compiled for CPUs: a thread for each of a block's, and blocks one by
-// one.
+// The kernels around cuSOLVER's calls, compiled for CPUs: a fiber for each thread of a block, and blocks one by
+// one. Between two barriers the threads run one after another, every other time from the last to the first, so
+// a missing barrier changes results.
 #include <algorithm>
-#include <barrier>
+#include <array>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <random>
-#include <thread>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sinter/kernels/cpu/linalg/matrix_routines.h"
 #include "sinter/kernels/cuda/matrix/matrix_kernel.h"
+#include "sinter/tests/codegen/simt_fibers.h"
 
 #define SINTER_KERNEL static
 #define SINTER_DEVICE static inline
@@ -24,13 +26,39 @@
 namespace sinter::kernels {
 namespace {
 
-thread_local uint32_t this_thread = 0, this_block = 0, grid_blocks = 1;
-std::barrier<>* block_barrier = nullptr;
+using codegen::SimtFibers;
+
+uint32_t this_thread = 0, this_block = 0, grid_blocks = 1;
+// Runs the kernel, for the thread `this_thread`.
+std::function<void()> matrix_thread;
+std::array<bool, kMatrixThreads> has_thread_ended;
+
+SimtFibers& ThreadFibers();
+
+// Lets the other threads run. Each thread keeps its fiber, and kCaller is 0.
+void YieldThread() { ThreadFibers().Switch(static_cast<int>(this_thread) + 1, SimtFibers::kCaller); }
+
+void RunThreads() {
+  for (;;) {
+    matrix_thread();
+    has_thread_ended[this_thread] = true;
+    YieldThread();
+  }
+}
+
+SimtFibers& ThreadFibers() {
+  static SimtFibers* const kFibers = [] {
+    auto* fibers = new SimtFibers(kMatrixThreads, RunThreads);
+    for (int i = 0; i < static_cast<int>(kMatrixThreads); ++i) EXPECT_EQ(fibers->Take(), i + 1);
+    return fibers;
+  }();
+  return *kFibers;
+}
 
 SINTER_DEVICE uint32_t Thread() { return this_thread; }
 SINTER_DEVICE uint32_t Block() { return this_block; }
 SINTER_DEVICE uint32_t Blocks() { return grid_blocks; }
-SINTER_DEVICE void Barrier() { block_barrier->arrive_and_wait(); }
+SINTER_DEVICE void Barrier() { YieldThread(); }
 SINTER_DEVICE float Root(float x) { return std::sqrt(x); }
 SINTER_DEVICE double Root(double x) { return std::sqrt(x); }
 
@@ -47,18 +75,18 @@ using ::testing::ElementsAre;
 
 template <typename Parameters>
 void LaunchOnCpu(void (*kernel)(Parameters), const Parameters& parameters, uint32_t blocks) {
-  for (uint32_t block = 0; block < blocks; ++block) {
-    std::barrier<> barrier(kMatrixThreads);
-    block_barrier = &barrier;
-    std::vector<std::thread> threads;
-    for (uint32_t i = 0; i < kMatrixThreads; ++i) {
-      threads.emplace_back([&, i] {
-        this_thread = i, this_block = block, grid_blocks = blocks;
-        kernel(parameters);
-        barrier.arrive_and_drop();
-      });
+  matrix_thread = [&] { kernel(parameters); };
+  grid_blocks = blocks;
+  for (this_block = 0; this_block < blocks; ++this_block) {
+    has_thread_ended.fill(false);
+    for (bool is_forward = true; !std::ranges::all_of(has_thread_ended, std::identity());
+         is_forward = !is_forward) {
+      for (uint32_t i = 0; i < kMatrixThreads; ++i) {
+        this_thread = is_forward ? i : kMatrixThreads - 1 - i;
+        if (has_thread_ended[this_thread]) continue;
+        ThreadFibers().Switch(SimtFibers::kCaller, static_cast<int>(this_thread) + 1);
+      }
     }
-    for (std::thread& thread : threads) thread.join();
   }
 }
 
