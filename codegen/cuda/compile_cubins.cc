@@ -2,10 +2,12 @@
 
 #include <stdlib.h>
 
+#include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <iostream>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <thread>
@@ -81,26 +83,34 @@ absl::StatusOr<std::vector<std::vector<std::string>>> CompileCubins(
                                                std::vector<std::string>(architectures.size()));
   SINTER_ASSIGN_OR_RETURN(const CubinCache cache, OpenCache(options));
   const size_t count = sources.size() * architectures.size();
+  // The longest texts first, so that no thread starts one when the others have nothing left.
+  std::vector<size_t> order(sources.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return sources[a].text.size() > sources[b].text.size(); });
   std::atomic<size_t> next = 0;
   std::atomic<int> compiled = 0, cached = 0;
   std::mutex mutex;
   size_t first_failed = count;
   absl::Status failure;
   auto work = [&] {
-    for (size_t i = next++; i < count; i = next++) {
+    for (size_t turn = next++; turn < count; turn = next++) {
+      const size_t i =
+          order[turn / architectures.size()] * architectures.size() + turn % architectures.size();
       const CudaSource& source = sources[i / architectures.size()];
+      const CudaLanguage language = source.subject.empty() ? CudaLanguage::kMinimal : CudaLanguage::kWhole;
       const std::string architecture = source.TargetOf(architectures[i % architectures.size()]);
       std::string& cubin = cubins[i / architectures.size()][i % architectures.size()];
       std::string text = WholeText(source);
-      const std::string key =
-          Digest(absl::StrCat(nvrtc->build(), "\n", absl::StrJoin(Nvrtc::Options(architecture), " "), "\n",
-                              Nvrtc::kSourceFolder, source.symbol, "\n", text));
+      const std::string key = Digest(absl::StrCat(nvrtc->build(), "\n",
+                                                  absl::StrJoin(nvrtc->Options(architecture, language), " "),
+                                                  "\n", Nvrtc::kSourceFolder, source.symbol, "\n", text));
       if (std::optional<std::string> known = cache.Find(key)) {
         cubin = *std::move(known);
         ++cached;
         continue;
       }
-      absl::StatusOr<std::string> made = nvrtc->Compile(text, source.symbol + ".cu", architecture);
+      absl::StatusOr<std::string> made = nvrtc->Compile(text, source.symbol + ".cu", architecture, language);
       if (!made.ok() && !source.subject.empty()) {
         made = absl::Status(made.status().code(),
                             absl::StrCat(source.subject, " does not compile:\n", made.status().message()));

@@ -9,7 +9,7 @@ namespace sinter::codegen {
 struct CudaSource {
   std::string symbol;  // Name of the kernel, an extern "C" function.
   std::string text;
-  // For user kernels: the beginning of compiler errors, with the user's line and the kernel's name.
+  // For user kernels alone: the beginning of compiler errors, with the user's line and the kernel's name.
   std::string subject = {};
   // True if the kernel begins with sn_start (kernels/cuda/prelude.cuh), which permits launching it before the
   // previous kernel has ended.

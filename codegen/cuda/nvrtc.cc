@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -22,6 +23,8 @@ using Program = struct Opaque*;
 using Result = int;
 
 constexpr int kOldest = 12;
+// The first version with the option --minimal.
+constexpr std::pair<int, int> kMinimalSince = {12, 4};
 // Values of nvrtcResult.
 constexpr Result kOutOfMemory = 1, kCompilation = 6;
 
@@ -96,6 +99,7 @@ absl::Status Nvrtc::Open(Nvrtc* nvrtc) {
   SINTER_RETURN_IF_ERROR(library->CheckVersion(
       {.wanted = "12.0 or newer", .found = absl::StrCat(major, ".", minor), .fits = major >= kOldest}));
   nvrtc->version_ = absl::StrCat(major, ".", minor);
+  nvrtc->knows_minimal_ = std::pair(major, minor) >= kMinimalSince;
   nvrtc->build_ = absl::StrCat(nvrtc->version_, " ", FileIdentity(library->path()));
   SINTER_RETURN_IF_ERROR(nvrtc->Check(f.num_architectures(&count), "count its architectures"));
   std::vector<int> numbers(static_cast<size_t>(count));
@@ -111,12 +115,15 @@ absl::Status Nvrtc::Check(int result, const char* what) const {
   return absl::Status(code, absl::StrCat("NVRTC could not ", what, ": ", functions_->error(result)));
 }
 
-std::vector<std::string> Nvrtc::Options(const std::string& architecture) {
-  return {absl::StrCat("--gpu-architecture=", architecture), "--std=c++17", "--generate-line-info"};
+std::vector<std::string> Nvrtc::Options(const std::string& architecture, CudaLanguage language) const {
+  std::vector<std::string> options = {absl::StrCat("--gpu-architecture=", architecture), "--std=c++17",
+                                      "--generate-line-info"};
+  if (language == CudaLanguage::kMinimal && knows_minimal_) options.push_back("--minimal");
+  return options;
 }
 
 absl::StatusOr<std::string> Nvrtc::Compile(const std::string& text, const std::string& name,
-                                           const std::string& architecture) const {
+                                           const std::string& architecture, CudaLanguage language) const {
   // NVRTC lists "sm_90", and compiles for "sm_90a" as well.
   const std::string listed(absl::StripSuffix(architecture, "a"));
   if (!absl::StartsWith(architecture, "sm_") ||
@@ -128,7 +135,7 @@ absl::StatusOr<std::string> Nvrtc::Compile(const std::string& text, const std::s
   const std::string source = WithFolderInLines(text), path = absl::StrCat(kSourceFolder, name);
   SINTER_RETURN_IF_ERROR(Check(
       functions_->create(&program, source.c_str(), path.c_str(), 0, nullptr, nullptr), "make a program"));
-  const std::vector<std::string> texts = Options(architecture);
+  const std::vector<std::string> texts = Options(architecture, language);
   std::vector<const char*> options;
   for (const std::string& option : texts) options.push_back(option.c_str());
   const Result result = functions_->compile(program, static_cast<int>(options.size()), options.data());

@@ -15,6 +15,10 @@
 
 namespace sinter::codegen {
 
+// How much of CUDA C++ a text may use. kMinimal is compiled faster, to the same bytes: without textures,
+// surfaces and the names of the CUDA runtime.
+enum class CudaLanguage { kWhole, kMinimal };
+
 class Nvrtc {
  public:
   // A folder that does not exist. Without a folder, NVRTC writes the process's working folder into the line
@@ -29,13 +33,14 @@ class Nvrtc {
   // not compile; the log names the source, and the sources of #line directives, without the folder.
   // RESOURCE_EXHAUSTED or INTERNAL if the compiler itself fails.
   absl::StatusOr<std::string> Compile(const std::string& text, const std::string& name,
-                                      const std::string& architecture) const;
+                                      const std::string& architecture,
+                                      CudaLanguage language = CudaLanguage::kWhole) const;
   // "13.0".
   const std::string& version() const { return version_; }
   // The version and the library's file, size and time, which distinguish builds of one version.
   const std::string& build() const { return build_; }
   // Returns all options that Compile passes to the compiler.
-  static std::vector<std::string> Options(const std::string& architecture);
+  std::vector<std::string> Options(const std::string& architecture, CudaLanguage language) const;
   // The architectures that this version supports, ascending.
   const std::vector<std::string>& architectures() const { return architectures_; }
 
@@ -48,6 +53,7 @@ class Nvrtc {
 
   const Functions* functions_ = nullptr;
   std::string version_, build_;
+  bool knows_minimal_ = false;
   std::vector<std::string> architectures_;
 };
 

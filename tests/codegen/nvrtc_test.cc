@@ -97,6 +97,26 @@ TEST(NvrtcTest, EveryCallFailsOnce) {
   }
 }
 
+// A text of the smaller language gives the same bytes. The names that it lacks are an error there alone.
+TEST(NvrtcTest, TheMinimalLanguage) {
+  const auto nvrtc = Nvrtc::Get();
+  if (!nvrtc.ok()) GTEST_SKIP() << nvrtc.status();
+  auto compile = [&](const std::string& text, CudaLanguage language) {
+    return (*nvrtc)->Compile(text, "k.cu", "sm_90", language);
+  };
+  const std::string plain = "extern \"C\" __global__ void k(float* x) { *x = __expf(*x) + threadIdx.x; }\n";
+  const auto whole = compile(plain, CudaLanguage::kWhole), minimal = compile(plain, CudaLanguage::kMinimal);
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  ASSERT_TRUE(minimal.ok()) << minimal.status();
+  EXPECT_TRUE(*whole == *minimal);
+  const std::vector<std::string> options = (*nvrtc)->Options("sm_90", CudaLanguage::kMinimal);
+  if (options.back() != "--minimal") GTEST_SKIP() << "NVRTC " << (*nvrtc)->version() << " is older than 12.4";
+  const std::string texture =
+      "extern \"C\" __global__ void k(cudaTextureObject_t t, float* x) { *x = tex1Dfetch<float>(t, 0); }\n";
+  EXPECT_TRUE(compile(texture, CudaLanguage::kWhole).ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(compile(texture, CudaLanguage::kMinimal).status()));
+}
+
 // The text is invalid. The error says so even if the log cannot be read.
 TEST(NvrtcTest, ALogThatCannotBeRead) {
   if (const auto nvrtc = Nvrtc::Get(); !nvrtc.ok()) GTEST_SKIP() << nvrtc.status();
