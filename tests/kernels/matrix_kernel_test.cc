@@ -1,6 +1,6 @@
-// The kernels around cuSOLVER's calls, compiled for CPUs: a fiber for each thread of a block, and blocks one by
-// one. Between two barriers the threads run one after another, every other time from the last to the first, so
-// a missing barrier changes results.
+// The kernels around cuSOLVER's calls, compiled for CPUs: a fiber for each thread of a block, and blocks one
+// by one. Between two barriers the threads run one after another, every second time from the last to the
+// first, so a missing barrier changes results.
 #include <algorithm>
 #include <array>
 #include <cmath>
