@@ -2,6 +2,7 @@
 """Times forms with shapes drawn from a seed, in Sinter and in PyTorch (and JAX), and prints the distribution of ratios.
 
 usage: sweep_gpu.py BINARY --seed 7 --draws 200 [--jobs 14] [--rounds 2] [--jax] [--out R.jsonl] [--chart R.svg]
+       sweep_gpu.py BINARY --device cpu:0 --threads 2 --jobs 6 --largest-elements 16777216 --seed 7 --draws 200
        sweep_gpu.py BINARY --judge --device cpu:0 --largest-elements 65536 --seed 7 --draws 200
 
 BINARY is sinter_bench_sweep. No shape is chosen by hand, so none can be tuned to: a form is drawn from sweep/draw_*.py
@@ -52,18 +53,23 @@ class Contender:
         return next((w.greeting["version"] for w in self.workers if w.greeting.get("version")), None)
 
 
+def on_cpu(arguments):
+    return arguments.device == "cpu:0"
+
+
 def peer_device(arguments):
-    return "cpu" if arguments.device == "cpu:0" else "cuda"
+    return "cpu" if on_cpu(arguments) else "cuda"
 
 
 def contenders(arguments, path, cache):
     seconds = ["--seconds", str(arguments.seconds)]
+    threads = {"SINTER_NUM_THREADS": str(arguments.threads)} if on_cpu(arguments) else {}
     environment = os.environ | {"TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor"), "TORCHINDUCTOR_COMPILE_THREADS": "1",
-                                "OMP_NUM_THREADS": "1", "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+                                "OMP_NUM_THREADS": str(arguments.threads if on_cpu(arguments) else 1), "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
                                 "JAX_COMPILATION_CACHE_DIR": str(cache / "jax")}
     python = [arguments.python, "-B"]
     all_of_them = [Contender("sinter", [str(arguments.binary.resolve()), str(path), "--device", arguments.device, "--serve",
-                                        *seconds], max(1, min(arguments.jobs // 2, READY)), False, dict(os.environ))]
+                                        *seconds], max(1, min(arguments.jobs // 2, READY)), False, os.environ | threads)]
     all_of_them.append(Contender("PyTorch", [*python, str(HERE / "sweep" / "torch_worker.py"), str(path), "--lock",
                                              str(cache / "tuning.lock"), "--device", peer_device(arguments), *seconds], arguments.jobs, True, environment))
     if arguments.jax:
@@ -108,6 +114,22 @@ def time_draw(draw, place, all_of_them, rounds):
     return {"draw": draw, "sinter": answers.pop("sinter"), "peers": answers}
 
 
+@contextlib.contextmanager
+def alone(command):
+    """Holds the machine with the command, if there is one, which prints a line when no other program disturbs."""
+    if not command:
+        yield
+        return
+    holder = subprocess.Popen(command, shell=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        if not holder.stdout.readline():
+            sys.exit(f"sweep_gpu.py: {command} ended without a line")
+        yield
+    finally:
+        holder.stdin.close()
+        holder.wait()
+
+
 def measure(draws, all_of_them, arguments, keep):
     """Times the draws in chunks, until the time limit, and returns how many were not started."""
     begin, last, chunk_size = time.monotonic(), 0.0, max(READY, CHUNK_PER_JOB * arguments.jobs)
@@ -124,8 +146,9 @@ def measure(draws, all_of_them, arguments, keep):
                 return len(draws) - first - start
             group = chunk[start:start + ready]
             prepare(group, all_of_them)
-            for place, draw in enumerate(group):
-                keep(time_draw(draw, place, all_of_them, arguments.rounds))
+            with alone(arguments.alone):
+                for place, draw in enumerate(group):
+                    keep(time_draw(draw, place, all_of_them, arguments.rounds))
             for place, draw in enumerate(group):
                 for contender in all_of_them:
                     contender.workers[place].ask("drop", draw)
@@ -133,6 +156,12 @@ def measure(draws, all_of_them, arguments, keep):
         print(f"{first + len(chunk)} of {len(draws)} draws after {time.monotonic() - begin:.0f} s "
               f"(compiled after {compiled:.0f} s)", file=sys.stderr, flush=True)
     return 0
+
+
+def cpu_line(threads):
+    with open("/proc/cpuinfo", encoding="utf-8") as lines:
+        names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return f"{names[0] if names else 'CPU'} with {threads} threads"
 
 
 def device_line():
@@ -146,8 +175,10 @@ def device_line():
 def run(draws, arguments, folder):
     path = folder / "draws.jsonl"
     draw_lists.write(draws, path)
-    device, results = "CPU" if peer_device(arguments) == "cpu" else device_line(), []
-    all_of_them = contenders(arguments, path, folder)
+    device, results = cpu_line(arguments.threads) if on_cpu(arguments) else device_line(), []
+    cache = arguments.cache or folder
+    cache.mkdir(parents=True, exist_ok=True)
+    all_of_them = contenders(arguments, path, cache)
     with contextlib.ExitStack() as stack:
         out = stack.enter_context(open(arguments.out, "a", encoding="utf-8")) if arguments.out else None
         for contender in all_of_them:
@@ -174,8 +205,12 @@ def run(draws, arguments, folder):
 def parsed():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("binary", type=pathlib.Path)
-    parser.add_argument("--device", default="gpu:0", help="Sinter's; the peers take their first GPU. With cpu:0 all "
-                        "compute on the CPU, to try the script")
+    parser.add_argument("--device", default="gpu:0", help="Sinter's; the peers take their first GPU, or with cpu:0 "
+                        "the CPU")
+    parser.add_argument("--threads", type=int, default=2, help="of each contender on a CPU")
+    parser.add_argument("--cache", type=pathlib.Path, help="folder that keeps what the peers compile for the next run")
+    parser.add_argument("--alone", metavar="COMMAND", help="runs while draws are timed, and keeps other programs off the "
+                        "machine: it prints a line when that is so, and ends when its input does")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--forms", nargs="+", metavar="NAME", help="draw only these forms")

@@ -197,9 +197,9 @@ def main():
     torch.set_float32_matmul_precision("high")
     torch.backends.cudnn.allow_tf32 = True
     torch._dynamo.config.cache_size_limit = 64
-    if arguments.lock:
-        tune_alone(arguments.lock)
     if arguments.device != "cpu":
+        if arguments.lock:
+            tune_alone(arguments.lock)
         torch.cuda.init()
     print(json.dumps({"version": f"PyTorch {torch.__version__}"}), file=arguments.answers, flush=True)
     serve(arguments)
