@@ -5,8 +5,11 @@
 //
 // The result may alias x.
 //
-// A unit of work is a block of columns: one o and up to 32 adjacent j. It walks along the dimension with its
-// sums in registers. Floats are summed in f64, so that the error does not grow with the length.
+// A unit of work is a block of columns, one o and up to 32 adjacent j, in one piece of 4096 of the dimension.
+// It walks along the dimension with its sums in registers, which begin with the sums of the pieces before.
+// Those come from a pass of their own, so several threads share one long row; the pieces depend on the sizes
+// alone. Floats are summed in f64, so that the error does not grow with the length.
+#include <algorithm>
 #include <type_traits>
 
 #include "sinter/kernels/cpu/catalog/catalog_kernels.h"
@@ -17,7 +20,7 @@ namespace {
 
 enum Parameter { kDType, kOuter, kSize, kInner, kReverse };
 constexpr std::string_view kParameters[] = {"dtype", "outer", "size", "inner", "reverse"};
-constexpr int64_t kBlock = 32;
+constexpr int64_t kBlock = 32, kPiece = 4096, kFewestUnits = 32;
 constexpr int64_t kGrainElements = 8192;
 
 std::string Check(std::span<const int64_t> p, std::span<const CatalogOperand> operands) {
@@ -31,38 +34,112 @@ std::string Check(std::span<const int64_t> p, std::span<const CatalogOperand> op
   return problem.empty() ? CheckOperand(operands[1], "the result", p[kDType], elements) : problem;
 }
 
-int64_t WorkspaceBytes(std::span<const int64_t>) { return 0; }
+int64_t Blocks(std::span<const int64_t> p) { return (p[kInner] + kBlock - 1) / kBlock; }
 
-template <typename E>
-void Sum(const CatalogCall& call) {
-  using S = typename E::Storage;
-  using Accumulator = std::conditional_t<E::kIsFloat, double, typename E::Compute>;
-  const std::span<const int64_t> p = call.parameters;
-  const S* const x = static_cast<const S*>(call.buffers[0]);
-  S* const y = static_cast<S*>(call.buffers[1]);
-  const int64_t size = p[kSize], inner = p[kInner];
-  const int64_t blocks = (inner + kBlock - 1) / kBlock;
-  if (size == 0) return;
-  const int64_t unit = size * (inner < kBlock ? inner : kBlock);
-  call.parallel.For(
-      p[kOuter] * blocks, 1 + kGrainElements / (unit + 1), [&](int64_t begin, int64_t end, int) {
-        for (int64_t u = begin; u < end; ++u) {
-          const int64_t first = u % blocks * kBlock;
-          const int64_t width = inner - first < kBlock ? inner - first : kBlock;
-          Accumulator sums[kBlock] = {};
-          for (int64_t k = 0; k < size; ++k) {
-            const int64_t at = (u / blocks * size + (p[kReverse] != 0 ? size - 1 - k : k)) * inner + first;
-            for (int64_t j = 0; j < width; ++j) {
-              sums[j] += static_cast<Accumulator>(E::Load(x[at + j]));
-              y[at + j] = E::Store(static_cast<typename E::Compute>(sums[j]));
-            }
-          }
-        }
-      });
+// Returns the pieces of the dimension: one if there are enough columns for all threads.
+int64_t Pieces(std::span<const int64_t> p) {
+  return p[kOuter] * Blocks(p) < kFewestUnits ? (p[kSize] + kPiece - 1) / kPiece : 1;
 }
 
+int64_t WorkspaceBytes(std::span<const int64_t> p) {
+  const int64_t pieces = Pieces(p);
+  return pieces <= 1 ? 0 : p[kOuter] * pieces * p[kInner] * static_cast<int64_t>(sizeof(double));
+}
+
+template <typename E>
+class Summation {
+ public:
+  explicit Summation(const CatalogCall& call)
+      : call_(call),
+        p_(call.parameters),
+        pieces_(Pieces(p_)),
+        blocks_(Blocks(p_)),
+        length_(pieces_ > 1 ? kPiece : p_[kSize]) {}
+
+  void Run() const {
+    if (pieces_ > 1) {
+      ForUnits([this](const Unit& unit) { Walk</*kStores=*/false>(unit); });
+      StartPieces();
+    }
+    ForUnits([this](const Unit& unit) { Walk</*kStores=*/true>(unit); });
+  }
+
+ private:
+  using S = typename E::Storage;
+  using Accumulator = std::conditional_t<E::kIsFloat, double, typename E::Compute>;
+  static_assert(sizeof(Accumulator) <= sizeof(double));
+
+  // Columns [first, first + width) of a piece.
+  struct Unit {
+    int64_t outer, piece, first, width;
+  };
+
+  template <typename Function>
+  void ForUnits(Function function) const {
+    const int64_t inner = p_[kInner], elements = length_ * std::min(inner, kBlock);
+    call_.parallel.For(
+        p_[kOuter] * pieces_ * blocks_, 1 + kGrainElements / (elements + 1),
+        [&](int64_t begin, int64_t end, int) {
+          for (int64_t u = begin; u < end; ++u) {
+            const int64_t first = u % blocks_ * kBlock, piece = u / blocks_;
+            function(Unit{piece / pieces_, piece % pieces_, first, std::min(inner - first, kBlock)});
+          }
+        });
+  }
+
+  // Returns where the pass over a piece leaves its sums, and finds those of the pieces before it.
+  Accumulator* SumsOf(int64_t outer, int64_t piece) const {
+    return static_cast<Accumulator*>(call_.workspace) + (outer * pieces_ + piece) * p_[kInner];
+  }
+
+  // Replaces the sums of each piece by those of the pieces before it.
+  void StartPieces() const {
+    for (int64_t o = 0; o < p_[kOuter]; ++o) {
+      for (int64_t j = 0; j < p_[kInner]; ++j) {
+        Accumulator before = 0;
+        for (int64_t piece = 0; piece < pieces_; ++piece) {
+          Accumulator& sum = SumsOf(o, piece)[j];
+          const Accumulator own = sum;
+          sum = before;
+          before += own;
+        }
+      }
+    }
+  }
+
+  template <bool kStores>
+  void Walk(const Unit& unit) const {
+    // The compiler keeps one sum in a register, but not an array of them.
+    unit.width == 1 ? WalkColumns<kStores, 1>(unit) : WalkColumns<kStores, kBlock>(unit);
+  }
+
+  template <bool kStores, int64_t kWidth>
+  void WalkColumns(const Unit& unit) const {
+    const S* const x = static_cast<const S*>(call_.buffers[0]);
+    S* const y = static_cast<S*>(call_.buffers[1]);
+    const int64_t size = p_[kSize], inner = p_[kInner], begin = unit.piece * length_;
+    const int64_t end = std::min(size, begin + length_), width = kWidth == 1 ? 1 : unit.width;
+    Accumulator sums[kWidth] = {};
+    Accumulator* const kept = pieces_ > 1 ? SumsOf(unit.outer, unit.piece) + unit.first : nullptr;
+    if (kStores && kept != nullptr) std::copy_n(kept, width, sums);
+    for (int64_t k = begin; k < end; ++k) {
+      const int64_t at = (unit.outer * size + (p_[kReverse] != 0 ? size - 1 - k : k)) * inner + unit.first;
+      for (int64_t j = 0; j < width; ++j) {
+        sums[j] += static_cast<Accumulator>(E::Load(x[at + j]));
+        if (kStores) y[at + j] = E::Store(static_cast<typename E::Compute>(sums[j]));
+      }
+    }
+    if (!kStores) std::copy_n(sums, width, kept);
+  }
+
+  const CatalogCall& call_;
+  const std::span<const int64_t> p_;
+  const int64_t pieces_, blocks_, length_;
+};
+
 void Run(const CatalogCall& call) {
-  WithElement(static_cast<int>(call.parameters[kDType]), [&](auto element) { Sum<decltype(element)>(call); });
+  WithElement(static_cast<int>(call.parameters[kDType]),
+              [&](auto element) { Summation<decltype(element)>(call).Run(); });
 }
 
 }  // namespace

@@ -85,9 +85,19 @@ TEST(CatalogTest, ScatterAddInPlaceSumsNarrowFloatsInF32) {
 TEST(CatalogTest, Cumsum) {
   for (DType dtype : kNumbers) {
     for (int64_t reverse : {0, 1}) {
-      for (const auto& [outer, size, inner] : std::vector<std::array<int64_t, 3>>{
-               {1, 9, 1}, {3, 6, 4}, {2, 5, 70}, {1, 1, 1}, {2, 0, 3}, {0, 3, 1}}) {
-        const std::vector<double> x = RandomValues(outer * size * inner, 1, !IsFloat(dtype));
+      for (const auto& [outer, size, inner] : std::vector<std::array<int64_t, 3>>{{1, 9, 1},
+                                                                                  {3, 6, 4},
+                                                                                  {2, 5, 70},
+                                                                                  {1, 1, 1},
+                                                                                  {2, 0, 3},
+                                                                                  {0, 3, 1},
+                                                                                  {1, 9000, 1},
+                                                                                  {2, 4097, 3},
+                                                                                  {1, 8192, 33}}) {
+        // Long rows are cut into pieces. Their sums do not fit into a byte; whole numbers are not rounded.
+        const bool is_long = size > 4096;
+        if (is_long && (dtype == DType::kI8 || dtype == DType::kU8)) continue;
+        const std::vector<double> x = RandomValues(outer * size * inner, 1, is_long || !IsFloat(dtype));
         std::vector<double> want = x;
         for (int64_t o = 0; o < outer; ++o)
           for (int64_t k = 1; k < size; ++k)
