@@ -5,6 +5,7 @@
 
 #include "llvm/ADT/bit.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace sinter::codegen {
 
@@ -89,17 +90,59 @@ void Accumulators::Store(const Arrays& arrays, size_t reduction, ArrayRef<Scalar
     e_.Store(array, scalar.type(), lane, scalar);
 }
 
-void Accumulators::Accumulate(int phase, Value lane) {
+SmallVector<size_t> Accumulators::ReductionsOf(int phase) const {
+  SmallVector<size_t> numbers;
+  for (auto [i, reduction] : llvm::enumerate(job_.reductions)) {
+    if (reduction.phase == phase) numbers.push_back(i);
+  }
+  return numbers;
+}
+
+SmallVector<Scalar> Accumulators::Combined(int phase, Value lane) {
   ElementEmitter::Scope scope(e_);
   t_.UpdateCaches();
-  SmallVector<std::pair<size_t, SmallVector<Scalar>>> sums;
-  for (auto [i, reduction] : llvm::enumerate(job_.reductions)) {
-    if (reduction.phase != phase) continue;
-    SmallVector<Scalar> element = Lift(reduction);
-    sums.emplace_back(i, reduction.op.emitCombine(s_, Load(arrays_, i, lane), element));
+  SmallVector<Scalar> sums;
+  for (size_t i : ReductionsOf(phase)) {
+    SmallVector<Scalar> element = Lift(job_.reductions[i]);
+    sums.append(job_.reductions[i].op.emitCombine(s_, Load(arrays_, i, lane), element));
   }
   t_.EmitElements(phase);
-  for (auto& [i, scalars] : sums) Store(arrays_, i, scalars, lane);
+  return sums;
+}
+
+void Accumulators::Accumulate(int phase, Value lane) {
+  const SmallVector<Scalar> sums = Combined(phase, lane);
+  ArrayRef<Scalar> rest = sums;
+  for (size_t i : ReductionsOf(phase)) {
+    Store(arrays_, i, rest.take_front(types_[i].size()), lane);
+    rest = rest.drop_front(types_[i].size());
+  }
+}
+
+void Accumulators::AccumulateIf(Value condition, int phase, Value lane) {
+  SmallVector<mlir::Type> types;
+  for (size_t i : ReductionsOf(phase)) types.append(types_[i].begin(), types_[i].end());
+  auto branch = b_.create<mlir::scf::IfOp>(s_.loc(), types, condition, /*withElseRegion=*/true);
+  auto fill = [&](mlir::Block* block, llvm::function_ref<SmallVector<Scalar>()> scalars) {
+    mlir::OpBuilder::InsertionGuard guard(b_);
+    b_.setInsertionPointToEnd(block);
+    SmallVector<Value> values;
+    for (const Scalar& scalar : scalars()) values.push_back(scalar.value);
+    b_.create<mlir::scf::YieldOp>(s_.loc(), values);
+  };
+  fill(branch.thenBlock(), [&] { return Combined(phase, lane); });
+  fill(branch.elseBlock(), [&] {
+    SmallVector<Scalar> kept;
+    for (size_t i : ReductionsOf(phase)) kept.append(Load(arrays_, i, lane));
+    return kept;
+  });
+  size_t result = 0;
+  for (size_t i : ReductionsOf(phase)) {
+    SmallVector<Scalar> scalars;
+    for (bool is_unsigned : is_unsigned_[i])
+      scalars.push_back(s_.wrap(branch.getResult(result++), is_unsigned));
+    Store(arrays_, i, scalars, lane);
+  }
 }
 
 SmallVector<Scalar> Accumulators::Lift(JobReduction& reduction) {

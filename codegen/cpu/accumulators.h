@@ -33,6 +33,9 @@ class Accumulators : private LoopPart {
   void Init(int phase, mlir::Value lane);
   // Adds the current element to the accumulators of the phase's reductions, and writes the phase's outputs.
   void Accumulate(int phase, mlir::Value lane);
+  // Does so if the condition is true. The accumulators are stored in any case, so that a vector of lanes can
+  // stay in a register.
+  void AccumulateIf(mlir::Value condition, int phase, mlir::Value lane);
   // Returns arrays whose first element combines all lanes.
   Arrays CombineLanes(int phase);
   llvm::SmallVector<ir::Scalar> Load(const Arrays& arrays, size_t reduction, mlir::Value lane);
@@ -42,6 +45,11 @@ class Accumulators : private LoopPart {
   Arrays AllocateLanes(int64_t lanes);
   void Store(const Arrays& arrays, size_t reduction, llvm::ArrayRef<ir::Scalar> scalars, mlir::Value lane);
   llvm::SmallVector<ir::Scalar> Lift(JobReduction& reduction);
+  // Numbers of the phase's reductions.
+  llvm::SmallVector<size_t> ReductionsOf(int phase) const;
+  // Returns the accumulators of the phase's reductions with the current element, in the order of
+  // ReductionsOf, and writes the phase's outputs.
+  llvm::SmallVector<ir::Scalar> Combined(int phase, mlir::Value lane);
 
   mlir::Value chunk_, chunk_low_, chunk_high_;
   Arrays arrays_;

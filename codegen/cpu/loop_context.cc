@@ -2,24 +2,17 @@
 
 #include <utility>
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "sinter/codegen/loops/job_slots.h"
 
 namespace sinter::codegen {
 
+namespace LLVM = mlir::LLVM;
 using ir::Scalar;
 using llvm::ArrayRef;
 using llvm::SmallVector;
 using mlir::Value;
-
-namespace {
-
-std::optional<int64_t> ConstantOf(Value value) {
-  if (auto constant = value.getDefiningOp<mlir::arith::ConstantIndexOp>()) return constant.value();
-  return std::nullopt;
-}
-
-}  // namespace
 
 LoopContext::LoopContext(ir::ScalarBuilder& s, Job& job, const LoopSchedule& schedule, PointerOf pointer_of,
                          Value scratch)
@@ -36,6 +29,20 @@ LoopContext::LoopContext(ir::ScalarBuilder& s, Job& job, const LoopSchedule& sch
 }
 
 // Loops and coordinates -----------------------------------------------------------------------------------
+
+std::optional<int64_t> LoopContext::ConstantOf(Value value) {
+  if (auto constant = value.getDefiningOp<mlir::arith::ConstantIndexOp>()) return constant.value();
+  return std::nullopt;
+}
+
+Value LoopContext::Opaque(int64_t value) {
+  Value constant = b_.create<LLVM::ConstantOp>(s_.loc(), b_.getI64Type(), b_.getI64IntegerAttr(value));
+  Value hidden = b_.create<LLVM::InlineAsmOp>(s_.loc(), b_.getI64Type(), constant, "", "=r,0",
+                                              /*has_side_effects=*/false, /*is_align_stack=*/false,
+                                              LLVM::AsmDialectAttr(), mlir::ArrayAttr())
+                     .getRes();
+  return b_.create<mlir::arith::IndexCastOp>(s_.loc(), b_.getIndexType(), hidden);
+}
 
 void LoopContext::For(Value low, Value high, Body body) {
   auto first = ConstantOf(low), last = ConstantOf(high);

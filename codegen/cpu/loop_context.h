@@ -9,6 +9,7 @@
 #define SINTER_CODEGEN_CPU_LOOP_CONTEXT_H_
 
 #include <functional>
+#include <optional>
 
 #include "sinter/codegen/loops/element_emitter.h"
 #include "sinter/codegen/loops/loop_schedule.h"
@@ -35,6 +36,10 @@ class LoopContext {
   // Positions of the reduced loops.
   llvm::ArrayRef<mlir::Value> reduced_at() const { return reduced_at_; }
 
+  // Returns the value of an arith.constant.
+  static std::optional<int64_t> ConstantOf(mlir::Value value);
+  // Returns a constant that LLVM cannot see.
+  mlir::Value Opaque(int64_t value);
   void For(mlir::Value low, mlir::Value high, Body body);
   void ForLoops(llvm::ArrayRef<Loop> loops, llvm::function_ref<void()> body);
   void SetCoordinate(const Loop& loop, mlir::Value value);

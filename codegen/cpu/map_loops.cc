@@ -1,10 +1,8 @@
 // Maps: loops over elements, or over squares of them for transposed accesses.
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "sinter/codegen/cpu/job_loops.h"
 
 namespace sinter::codegen {
 
-namespace LLVM = mlir::LLVM;
 using ir::Scalar;
 using llvm::ArrayRef;
 using llvm::SmallVector;
@@ -19,9 +17,6 @@ class TileLoops : private LoopPart {
   void EmitTiles(Value unit);
 
  private:
-  // A constant that LLVM cannot see: LLVM would unroll a loop of known length completely before it
-  // vectorises.
-  Value Opaque(int64_t value);
   void KeepTile(const KeptValue& kept);
 
   Value position_;  // Position of the current element in a kept tile.
@@ -42,7 +37,8 @@ void TileLoops::EmitTiles(Value unit) {
   Value rest = e_.div(unit, squares(inner));
   Value low_cross = e_.mul(e_.rem(rest, squares(cross)), tile);
   t_.SetCoordinates(others, e_.div(rest, squares(cross)));
-  Value length = Opaque(schedule_.tile);
+  // LLVM would unroll a loop of known length completely before it vectorises.
+  Value length = t_.Opaque(schedule_.tile);
   Value high_inner = e_.min(e_.add(low_inner, length), e_.index(inner.size));
   Value high_cross = e_.min(e_.add(low_cross, length), e_.index(cross.size));
   auto pitch = e_.index(schedule_.tile_pitch());
@@ -70,15 +66,6 @@ void TileLoops::EmitTiles(Value unit) {
       t_.EmitElements(0);
     });
   });
-}
-
-Value TileLoops::Opaque(int64_t value) {
-  Value constant = b_.create<LLVM::ConstantOp>(s_.loc(), b_.getI64Type(), b_.getI64IntegerAttr(value));
-  Value hidden = b_.create<LLVM::InlineAsmOp>(s_.loc(), b_.getI64Type(), constant, "", "=r,0",
-                                              /*has_side_effects=*/false, /*is_align_stack=*/false,
-                                              LLVM::AsmDialectAttr(), mlir::ArrayAttr())
-                     .getRes();
-  return b_.create<mlir::arith::IndexCastOp>(s_.loc(), b_.getIndexType(), hidden);
 }
 
 void TileLoops::KeepTile(const KeptValue& kept) {

@@ -1,5 +1,6 @@
 // Rows: the reduced loops are inside, and the last of them is the vector's.
 #include <algorithm>
+#include <optional>
 
 #include "llvm/ADT/DenseSet.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -17,6 +18,8 @@ using mlir::Value;
 namespace {
 
 constexpr int64_t kCacheLine = 64;  // Bytes.
+constexpr int64_t kVector = 16;     // Floats of the longest vectors.
+constexpr int64_t kLongRow = 512;   // In longer rows a mask gains less than its stores to kept values cost.
 
 class RowLoops : private LoopPart {
  public:
@@ -28,6 +31,8 @@ class RowLoops : private LoopPart {
   void EmitRow();
   void EmitRowPhase(int phase);
   void EmitLanes(int phase, Value low, Value high);
+  // Emits the elements that do not fill all lanes: if their number is known, as whole vectors with a mask.
+  void EmitLastLanes(int phase, Value first, Value count);
   // Prefetches elements of the next row while this row is computed from cache.
   void PrefetchNextRow();
 
@@ -118,8 +123,27 @@ void RowLoops::EmitLanes(int phase, Value low, Value high) {
     t_.SetCoordinate(loop, first);
     if (phase == 1 && schedule_.prefetch_next_row) PrefetchNextRow();
   });
-  Value first = e_.add(low, e_.mul(blocks, lanes));
-  t_.For(e_.index(0), e_.rem(count, lanes), [&](Value lane) { pass(first, lane); });
+  EmitLastLanes(phase, e_.add(low, e_.mul(blocks, lanes)), e_.rem(count, lanes));
+}
+
+void RowLoops::EmitLastLanes(int phase, Value first, Value count) {
+  auto at = [&](Value lane) { t_.SetCoordinate(schedule_.reduced.back(), e_.add(first, lane)); };
+  std::optional<int64_t> known = LoopContext::ConstantOf(count);
+  int64_t whole = known ? std::min(ir::RoundUp(*known, kVector), sums_.lanes()) : 0;
+  if (!known || *known == whole || schedule_.reduced.back().size > kLongRow) {
+    t_.For(e_.index(0), count, [&](Value lane) {
+      at(lane);
+      sums_.Accumulate(phase, lane);
+    });
+    return;
+  }
+  // If the last iteration alone is outside, LLVM would end the loop before it, and whole vectors with it.
+  if (*known == whole - 1) count = t_.Opaque(*known);
+  t_.For(e_.index(0), e_.index(whole), [&](Value lane) {
+    at(lane);
+    Value is_inside = b_.create<mlir::arith::CmpIOp>(s_.loc(), mlir::arith::CmpIPredicate::ult, lane, count);
+    sums_.AccumulateIf(is_inside, phase, lane);
+  });
 }
 
 void RowLoops::PrefetchNextRow() {

@@ -26,6 +26,7 @@
 #include "sinter/codegen/cpu/link_shared_object.h"
 #include "sinter/codegen/cpu/math_calls.h"
 #include "sinter/codegen/cpu/scale_floats.h"
+#include "sinter/codegen/cpu/short_loops.h"
 #include "sinter/codegen/cpu/streaming_memory.h"
 #include "sinter/runtime/host/status.h"
 
@@ -66,7 +67,7 @@ void SetTarget(llvm::Module& module, const CpuTarget& target) {
 }
 
 void Optimize(llvm::Module& module, llvm::TargetMachine& machine, const llvm::TargetLibraryInfoImpl& library,
-              int opt_level) {
+              int opt_level, int vector_bits) {
   llvm::PipelineTuningOptions tuning;
   tuning.LoopVectorization = opt_level >= 2;
   tuning.SLPVectorization = opt_level >= 2;
@@ -75,6 +76,7 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine, const llvm::Ta
   llvm::CGSCCAnalysisManager sccs;
   llvm::ModuleAnalysisManager modules;
   llvm::PassBuilder builder(&machine, tuning);
+  if (opt_level >= 2) VectoriseShortLoops(builder, vector_bits);
   functions.registerPass([&] { return llvm::TargetLibraryAnalysis(library); });
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(sccs);
@@ -113,7 +115,7 @@ absl::StatusOr<std::string> Compile(llvm::Module& module, const CpuTarget& targe
   SetTarget(module, target);
   SINTER_RETURN_IF_ERROR(Verify(module, "after linking the vector math"));
   llvm::TargetLibraryInfoImpl library = FreestandingLibrary(llvm::Triple(target.triple));
-  Optimize(module, *machine, library, opt_level);
+  Optimize(module, *machine, library, opt_level, target.vector_bits);
   ExpandFarCalls(module);
   if (target.vector_bits >= 512) ScaleByInstruction(module);
   StreamMemory(module);

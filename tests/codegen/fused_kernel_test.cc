@@ -14,6 +14,7 @@ namespace sinter::codegen {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using Floats = std::vector<float>;
@@ -63,15 +64,38 @@ TEST(FusedKernelTest, Chain) {
   ExpectWholeVectors(runner);
 }
 
-TEST(FusedKernelTest, BiasOfRows) {
-  KernelRunner runner(CallText({"tensor<300x77xf32>", "tensor<77xf32>"}, {"tensor<300x77xf32>"}, R"(
-    %0 = sinter.broadcast %a1 [1] : tensor<77xf32> -> tensor<300x77xf32>
-    %1 = sinter.add %a0, %0 : tensor<300x77xf32>
-    sinter.yield %1 : tensor<300x77xf32>)"));
+std::string BiasText(int rows, int columns) {
+  const std::string row = "tensor<" + std::to_string(columns) + "xf32>";
+  const std::string full = "tensor<" + std::to_string(rows) + "x" + std::to_string(columns) + "xf32>";
+  return CallText({full, row}, {full},
+                  "%0 = sinter.broadcast %a1 [1] : " + row + " -> " + full +
+                      "\n%1 = sinter.add %a0, %0 : " + full + "\nsinter.yield %1 : " + full);
+}
+
+// Lengths below, at and above those of vectors, of their halves and of several of them.
+class RowLengthTest : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Lengths, RowLengthTest,
+                         ::testing::Values(2, 4, 5, 7, 8, 9, 13, 15, 16, 17, 23, 31, 33, 47, 50, 63, 64, 65,
+                                           77, 100, 127, 129, 193, 257));
+
+TEST_P(RowLengthTest, BiasStaysWithinItsRows) {
+  constexpr int kRows = 300, kMore = 64;
+  const int columns = GetParam(), n = kRows * columns;
+  KernelRunner runner(BiasText(kRows, columns));
   ASSERT_TRUE(runner.status().ok()) << runner.status();
-  Floats x = Random(300 * 77), b = Random(77, 2), expected(x);
-  for (size_t i = 0; i < x.size(); ++i) expected[i] = x[i] + b[i % 77];
-  EXPECT_EQ(RunOne(runner, {x.data(), b.data()}, x.size()), expected);
+  Floats x = Random(n), b = Random(columns, 2), y(n + kMore, 5), expected(n + kMore, 5);
+  for (int i = 0; i < n; ++i) expected[i] = x[i] + b[i % columns];
+  runner.Run({x.data(), b.data()}, {y.data()}, 3);
+  EXPECT_EQ(y, expected);
+}
+
+TEST(FusedKernelTest, ShortRowsAreAddedInVectors) {
+  for (int columns : {9, 16, 23, 33}) {
+    KernelRunner runner(BiasText(300, columns));
+    ASSERT_TRUE(runner.status().ok()) << runner.status();
+    EXPECT_THAT(runner.Assembly("x86-64-v4"), AnyOf(HasSubstr("%ymm"), HasSubstr("%zmm"))) << columns;
+    EXPECT_THAT(runner.Assembly("x86-64-v3"), HasSubstr("vaddps")) << columns;
+  }
 }
 
 TEST(FusedKernelTest, Transpose) {
@@ -119,6 +143,13 @@ TEST_P(SoftmaxTest, MatchesLoops) {
   Floats x = Random(rows * columns);
   ExpectNear(RunOne(runner, {x.data()}, x.size()), Softmax(x, columns));
   EXPECT_EQ(runner.launches().size(), 1u);
+}
+TEST_P(RowLengthTest, SoftmaxMatchesLoops) {
+  const int rows = 70, columns = GetParam();
+  KernelRunner runner(SoftmaxText(rows, columns));
+  ASSERT_TRUE(runner.status().ok()) << runner.status();
+  Floats x = Random(rows * columns);
+  ExpectNear(RunOne(runner, {x.data()}, x.size()), Softmax(x, columns));
 }
 INSTANTIATE_TEST_SUITE_P(Shapes, SoftmaxTest,
                          ::testing::Values(std::pair(64, 1000), std::pair(256, 10), std::pair(5, 3),
