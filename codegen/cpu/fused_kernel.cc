@@ -8,7 +8,7 @@
 #include "llvm/ADT/MapVector.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "sinter/codegen/cpu/loop_nest.h"
+#include "sinter/codegen/cpu/job_loops.h"
 #include "sinter/codegen/cpu/streamed_slots.h"
 #include "sinter/codegen/loops/job_slots.h"
 #include "sinter/codegen/places/symbol_name.h"

@@ -1,5 +1,3 @@
-#include "sinter/codegen/cpu/loop_nest.h"
-
 #include <optional>
 
 #include "sinter/codegen/cpu/job_loops.h"
