@@ -116,7 +116,7 @@ absl::StatusOr<sn::Session> Start(const sn::Graph& graph, const Options& options
   compile.fuse = compile.fuse_epilogues = options.fuse;
   compile.keep_casts = options.keep_casts;
   if (!options.pad_products) compile.pad_products = sn::PadProducts::kNever;
-  compile.store_again = options.store_again;
+  if (!options.store_again) compile.store_again = sn::StoreAgain::kNever;
   compile.memory_limit = options.memory_limit;
   compile.row_chunk_bytes = options.row_chunk_bytes;
   SINTER_ASSIGN_OR_RETURN(sn::Plan plan, sn::Compile(graph, compile));

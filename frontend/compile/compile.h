@@ -34,6 +34,10 @@ enum class Copies { kExplicit, kAutomatic };
 // Which matmuls on GPUs are padded, of those whose rows are no multiples of what tensor cores read.
 enum class PadProducts { kNever, kWhereFaster, kAlways };
 
+// Which values a GPU stores again instead of keeping them. kAlways is for tests: also at small peaks and at
+// any price.
+enum class StoreAgain { kNever, kWhereNearlyFree, kAlways };
+
 // The CPUs that a plan's code is compiled for, one or several. A name or a list of names converts to
 // TargetCpus.
 struct TargetCpus {
@@ -81,7 +85,7 @@ struct CompileOptions {
   // On one GPU, at a memory peak of 256 MiB or more: a kernel of a gradient that reads what a value was
   // computed from stores the value again for its later readers, so that it is not kept in between. The
   // results are the same bits. Adds at most 0.5 % to the predicted time.
-  bool store_again = true;
+  StoreAgain store_again = StoreAgain::kWhereNearlyFree;
   // Pads matmuls on GPUs whose rows are no multiples of 16 bytes, such as those over a vocabulary of 50,257
   // words. kAlways is for tests: also where that is slower.
   PadProducts pad_products = PadProducts::kWhereFaster;

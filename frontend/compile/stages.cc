@@ -282,11 +282,12 @@ std::vector<Stage> PlanStages() {
        &CompileReport::memory},
       {"store-again",
        [](Manager& m, const Options& o) {
-         if (!o.store_again || !o.reuse_memory) return;
-         m.addNestedPass<FunctionOp>(
-             createStoreAgain({.most_buffers = static_cast<int64_t>(kMaxGpuKernelBuffers),
-                               .in_place = o.in_place,
-                               .report = o.report}));
+         if (o.store_again == StoreAgain::kNever || !o.reuse_memory) return;
+         StoreAgainOptions again = {.most_buffers = static_cast<int64_t>(kMaxGpuKernelBuffers),
+                                    .in_place = o.in_place,
+                                    .report = o.report};
+         if (o.store_again == StoreAgain::kAlways) again.part = 1e9, again.least_bytes = 0;
+         m.addNestedPass<FunctionOp>(createStoreAgain(again));
          m.addNestedPass<FunctionOp>(codegen::createSelectKernels());
        },
        &CompileReport::memory},

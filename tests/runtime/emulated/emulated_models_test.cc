@@ -349,6 +349,23 @@ TEST_F(EmulatedModelsTest, GptInBf16WithAttentionOfALibrary) {
   EXPECT_EQ(StepsOn(*plan, Emulated(0))[fb::StepBody::AttentionStep], 2);
 }
 
+// Kernels of gradients store again what the forward pass stored, and the bits stay.
+TEST_F(EmulatedModelsTest, GptThatStoresValuesAgain) {
+  for (const Precision precision : {Precision::kF32, Precision::kBf16}) {
+    const Model model = Gpt(precision);
+    CompileOptions kept = {.device = Emulated(0), .report = true, .store_again = StoreAgain::kNever};
+    CompileOptions again = kept;
+    again.store_again = StoreAgain::kAlways;
+    CompileReport report;
+    ASSERT_TRUE(Compile(model.graph, again, &report).ok());
+    const auto is_again = [](const std::string& line) { return line.find(" again, ") != std::string::npos; };
+    EXPECT_GT(std::ranges::count_if(report.memory, is_again), 0);
+    const Trained want = Train(model, kept, {Emulated(0)}), got = Train(model, again, {Emulated(0)});
+    EXPECT_EQ(got.losses, want.losses);
+    EXPECT_EQ(got.variables, want.variables);
+  }
+}
+
 // One half of the model on each device: values and gradients are copied.
 TEST_F(EmulatedModelsTest, AModelOverTwoDevices) {
   const auto make = [](Device first_device, Device second_device) {
