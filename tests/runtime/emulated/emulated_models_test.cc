@@ -353,7 +353,7 @@ TEST_F(EmulatedModelsTest, GptInBf16WithAttentionOfALibrary) {
 TEST_F(EmulatedModelsTest, GptThatStoresValuesAgain) {
   for (const Precision precision : {Precision::kF32, Precision::kBf16}) {
     const Model model = Gpt(precision);
-    CompileOptions kept = {.device = Emulated(0), .report = true, .store_again = StoreAgain::kNever};
+    CompileOptions kept = {.device = Emulated(0), .store_again = StoreAgain::kNever, .report = true};
     CompileOptions again = kept;
     again.store_again = StoreAgain::kAlways;
     CompileReport report;
