@@ -85,7 +85,7 @@ def StoreAgain : Pass<"sinter-store-again", "::sinter::plan_ir::FunctionOp"> {
     A GPU's value that is alive but unused at the memory peak is not kept if a later generated kernel reads all large values
     that it is computed from: that kernel computes it again, without reductions, and stores it for its later readers, which move
     behind the kernel. For example, the kernel of a layer norm's gradient stores the norm's result again, for the gradient of
-    the weights that it was multiplied by. The results are the same bits.
+    the weights that it was multiplied by. Another kernel may round a value otherwise.
 
     The price is the predicted time (passes/op_prices.h) of the bytes that the kernel moves in addition. The values with the
     most bytes for their price come first, as long as each lowers the peak, and the sum of their prices is at most `part` of the

@@ -67,8 +67,8 @@ CompileArguments::CompileArguments(CLI::App& app) {
                "cast variables to bf16 or f16 in every run instead of keeping replicas");
   app.add_flag("--no-pad-products", no_pad_products_, "leave the sizes of matmuls as they are");
   app.add_flag(
-      "--no-store-again", no_store_again_,
-      "keep values of GPUs until their last reader, also where a later kernel could store them again");
+      "--store-again", store_again_,
+      "let kernels of gradients store values of GPUs again instead of keeping them, where nearly free");
   app.add_flag("--no-in-place", no_in_place_, "no step writes over its inputs");
   app.add_flag("--no-reuse-memory", no_reuse_, "every value gets its own memory");
   app.add_flag("--check-indices", options_.check_indices, "runs report the op with an index out of range");
@@ -92,7 +92,7 @@ absl::StatusOr<CompileOptions> CompileArguments::Options() const {
   options.fuse_epilogues = !no_epilogues_;
   options.keep_casts = !no_keep_casts_;
   if (no_pad_products_) options.pad_products = PadProducts::kNever;
-  if (no_store_again_) options.store_again = StoreAgain::kNever;
+  if (store_again_) options.store_again = StoreAgain::kWhereNearlyFree;
   options.in_place = !no_in_place_;
   options.reuse_memory = !no_reuse_;
   return options;

@@ -83,9 +83,9 @@ struct CompileOptions {
   // results are the same bits. Ignored with a memory_limit, which computes casts where they are read.
   bool keep_casts = true;
   // On one GPU, at a memory peak of 256 MiB or more: a kernel of a gradient that reads what a value was
-  // computed from stores the value again for its later readers, so that it is not kept in between. The
-  // results are the same bits. Adds at most 0.5 % to the predicted time.
-  StoreAgain store_again = StoreAgain::kWhereNearlyFree;
+  // computed from stores the value again for its later readers, so that it is not kept in between. Adds at
+  // most 0.5 % to the predicted time. Off, because its time was not measured on a GPU yet.
+  StoreAgain store_again = StoreAgain::kNever;
   // Pads matmuls on GPUs whose rows are no multiples of 16 bytes, such as those over a vocabulary of 50,257
   // words. kAlways is for tests: also where that is slower.
   PadProducts pad_products = PadProducts::kWhereFaster;

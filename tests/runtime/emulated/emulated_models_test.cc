@@ -68,18 +68,18 @@ Model LeNet() {
 
 // In bf16, a library computes the attention as a whole. It has no bias, because the gradient of the keys'
 // bias is 0 but for rounding, which AdamW would scale up. The epsilon keeps AdamW from doing so elsewhere.
-Model Gpt(Precision precision) {
-  constexpr int64_t kBatch = 2, kTime = 16, kWidth = 32;
-  Model model{Graph("gpt", {.seed = 5, .precision = precision}), Labels({kBatch, kTime}, kWords),
-              Labels({kBatch, kTime}, kWords - 3)};
-  nn::Embedding words(kWords, kWidth);
+Model GptOf(Precision precision, int64_t time, int64_t num_words) {
+  constexpr int64_t kBatch = 2, kWidth = 32;
+  Model model{Graph("gpt", {.seed = 5, .precision = precision}), Labels({kBatch, time}, num_words),
+              Labels({kBatch, time}, num_words - 3)};
+  nn::Embedding words(num_words, kWidth);
   nn::Module net = nn::Sequential{
       nn::Residual{nn::LayerNorm(), nn::MultiHeadAttention(2, {.causal = true, .bias = false})},
       nn::Residual{nn::LayerNorm(), nn::Linear(4 * kWidth, {.out_dim = "mlp"}), nn::GeluTanh(),
                    nn::Linear(kWidth, {.in_dim = "mlp"})},
-      nn::LayerNorm(), nn::Linear(kWords)};
+      nn::LayerNorm(), nn::Linear(num_words)};
   model.graph.Function("train", Mode::kTrain, [&](Builder& b) {
-    Tensor x = b.Input("x", I32, {kBatch, kTime}), y = b.Input("y", I32, {kBatch, kTime});
+    Tensor x = b.Input("x", I32, {kBatch, time}), y = b.Input("y", I32, {kBatch, time});
     Tensor loss = SoftmaxCrossEntropy(net(words(x)), y);
     optim::AdamW{.learning_rate = b.Scalar("rate"), .epsilon = 1e-3, .weight_decay = 0.1}.Minimize(
         loss, {.hooks = {optim::ClipNorm(1)}});
@@ -87,6 +87,7 @@ Model Gpt(Precision precision) {
   });
   return model;
 }
+Model Gpt(Precision precision) { return GptOf(precision, 16, kWords); }
 
 // In bf16, the channels of images are adjacent, and those of the first convolution are padded.
 Model ResNet(Precision precision) {
@@ -349,10 +350,11 @@ TEST_F(EmulatedModelsTest, GptInBf16WithAttentionOfALibrary) {
   EXPECT_EQ(StepsOn(*plan, Emulated(0))[fb::StepBody::AttentionStep], 2);
 }
 
-// Kernels of gradients store again what the forward pass stored, and the bits stay.
+// Kernels of gradients store again what the forward pass stored. The logits make the peak.
 TEST_F(EmulatedModelsTest, GptThatStoresValuesAgain) {
+  Trained exact;
   for (const Precision precision : {Precision::kF32, Precision::kBf16}) {
-    const Model model = Gpt(precision);
+    const Model model = GptOf(precision, 64, 1000);
     CompileOptions kept = {.device = Emulated(0), .store_again = StoreAgain::kNever, .report = true};
     CompileOptions again = kept;
     again.store_again = StoreAgain::kAlways;
@@ -361,8 +363,12 @@ TEST_F(EmulatedModelsTest, GptThatStoresValuesAgain) {
     const auto is_again = [](const std::string& line) { return line.find(" again, ") != std::string::npos; };
     EXPECT_GT(std::ranges::count_if(report.memory, is_again), 0);
     const Trained want = Train(model, kept, {Emulated(0)}), got = Train(model, again, {Emulated(0)});
-    EXPECT_EQ(got.losses, want.losses);
-    EXPECT_EQ(got.variables, want.variables);
+    if (precision == Precision::kF32) {
+      ExpectSame(got, want);
+      exact = want;
+    } else {
+      EXPECT_LE(Distance(got, exact), 1.2 * Distance(want, exact));
+    }
   }
 }
 
