@@ -1,6 +1,6 @@
 """Compares the CUDA kernels of drawn forms, run by the emulator, with the same forms on the CPU.
 
-usage: emulated_sweep_test.py SINTER_BENCH_SWEEP EMULATED_SWEEP
+usage: sweep_test.py SINTER_BENCH_SWEEP EMULATED_SWEEP
 
 The emulator stops at each access outside of a buffer. bench/peers/sweep_gpu.py EMULATED_SWEEP --device emulated:0 --judge
 compares as many draws of any seed and size with PyTorch.
@@ -14,7 +14,7 @@ import sys
 import tempfile
 import unittest
 
-SWEEP = pathlib.Path(__file__).resolve().parents[2] / "bench" / "peers" / "sweep"
+SWEEP = pathlib.Path(__file__).resolve().parents[3] / "bench" / "peers" / "sweep"
 EMULATED, ON_CPU = sys.argv.pop(), sys.argv.pop()
 sys.path.insert(0, str(SWEEP))
 sys.dont_write_bytecode = True
