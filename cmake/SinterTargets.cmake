@@ -34,7 +34,7 @@ function(sinter_library name)
     set(is_compiler ON)
     # The time of the compiler is that of LLVM and NVRTC. -O1 saves three tenths of the time to compile these
     # libraries, and they take a fiftieth of the time to compile a model. Sanitizers find the same errors
-    # without optimization, which saves a quarter to a half of the compile time.
+    # without optimization, for half of the compile time.
     if(SINTER_SANITIZE)
       target_compile_options(${name} PRIVATE -O0)
     else()
