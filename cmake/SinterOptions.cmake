@@ -31,7 +31,7 @@ add_library(sinter_flags INTERFACE)
 target_compile_options(sinter_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wno-unused-parameter>
   -ffunction-sections -fdata-sections -fno-math-errno
-  # By default GCC collects garbage in its memory: a tenth of the compile time, and little is freed.
+  # By default GCC collects garbage in its own memory, a tenth of the time to compile a file, and frees little.
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=1500000>)
 if(SINTER_SANITIZE)
   list(JOIN SINTER_SANITIZE "," _sanitizers)

@@ -33,13 +33,8 @@ function(sinter_library name)
   if(name MATCHES "^sinter_(cost|ir|passes|codegen|plan_codegen|frontend|tools)$")
     set(is_compiler ON)
     # The time of the compiler is that of LLVM and NVRTC. -O1 saves three tenths of the time to compile these
-    # libraries, and they take a fiftieth of the time to compile a model. Sanitizers find the same errors
-    # without optimization, for half of the compile time.
-    if(SINTER_SANITIZE)
-      target_compile_options(${name} PRIVATE -O0)
-    else()
-      target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
-    endif()
+    # libraries, and they take a fiftieth of the time to compile a model.
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   endif()
   if(ARG_MLIR)
     sinter_use_mlir(${name})
@@ -69,10 +64,6 @@ endfunction()
 function(sinter_use_mlir name)
   target_include_directories(${name} SYSTEM PRIVATE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
   target_compile_definitions(${name} PRIVATE ${LLVM_DEFINITIONS})
-  # The level of the compiler's libraries, for a precompiled header serves only one.
-  if(SINTER_SANITIZE)
-    target_compile_options(${name} PRIVATE -O0)
-  endif()
   sinter_compile_like_library(${name})
   if(ARGC GREATER 1)
     target_precompile_headers(${name} REUSE_FROM ${ARGV1})
@@ -82,8 +73,8 @@ function(sinter_use_mlir name)
 endfunction()
 
 # For a program that parses options with CLI11. Option parsing need not be fast: -O1 saves a third of the
-# compile time. A precompiled header with CLI11 would save nothing, because GCC instantiates its templates
-# again in each program.
+# compile time. A precompiled header with CLI11 would save nothing, because GCC instantiates its templates again
+# in each program.
 function(sinter_read_options name)
   target_link_libraries(${name} PRIVATE CLI11::CLI11)
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
