@@ -12,6 +12,7 @@
 #include "sinter/codegen/places/buffer_region.h"
 #include "sinter/codegen/places/user_line.h"
 #include "sinter/ir/dialect/tensor_types.h"
+#include "sinter/ir/fusion/concat_parts.h"
 #include "sinter/ir/fusion/fusion_domain.h"
 #include "sinter/runtime/host/status.h"
 

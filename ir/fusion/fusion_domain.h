@@ -102,10 +102,6 @@ mlir::FailureOr<FusionDomain> AnalyzeFusion(mlir::Block& body, std::string* why)
 // and splat constants are allowed. Reports any other op as an error of `holder`.
 mlir::LogicalResult VerifyFusedBody(mlir::Operation* holder, mlir::Block& body);
 
-// True if the output `value` of the group `ops` is stored in parts: it is a concat that no other op of the
-// group reads.
-bool IsStoredInParts(mlir::Value value, llvm::ArrayRef<mlir::Operation*> ops);
-
 // True if an element of the op follows from its position alone: a constant, an iota, or the comparison of an
 // iota with a number, the mask of a padding. Loops do not belong together because they share one.
 bool FollowsFromPosition(mlir::Operation* op);
