@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "llvm/ADT/DenseSet.h"
@@ -191,13 +192,28 @@ class Cutter {
     }
   }
 
+  // Returns the jobs, first those that overwrite what the trace reads: another job would read it too late.
+  std::vector<int> OverwritingFirst(const std::set<int>& jobs, const Trace& trace) const {
+    std::vector<int> sorted(jobs.begin(), jobs.end());
+    std::ranges::stable_partition(sorted, [&](int j) {
+      return llvm::any_of(jobs_[j].job.full_outputs, [&](const JobOutput& output) {
+        return llvm::any_of(shared_, [&](const std::pair<int, int>& pair) {
+          return pair.second == output.slot.index && llvm::any_of(trace.accesses, [&](const Access& access) {
+                   return access.tensor == block_.getArgument(pair.first);
+                 });
+        });
+      });
+    });
+    return sorted;
+  }
+
   void PlaceOutput(Value value, int index, std::optional<BufferPart> part = std::nullopt) {
     auto type = llvm::cast<plan_ir::BufferType>(call_.getOuts()[index].getType()).getTensor();
     JobOutput output{value, {Slot::Kind::kOut, index, 0, type}, TraceElement(value), 0, std::move(part)};
     llvm::ArrayRef<int64_t> shape = ShapeOf(value);
     // Prefers a job whose reductions it uses, then a job that reads the same tensors, then a new job.
     for (bool uses : {true, false}) {
-      for (int j : uses ? Owners(output.trace) : Touching(output.trace)) {
+      for (int j : OverwritingFirst(uses ? Owners(output.trace) : Touching(output.trace), output.trace)) {
         Job& job = jobs_[j].job;
         bool has_reductions = !job.reductions.empty();
         // On a GPU, chunks can store outputs that do not depend on the chunked reductions. On a CPU, chunk
