@@ -1,6 +1,7 @@
 #include "sinter/codegen/loops/fused_launches.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -50,8 +51,9 @@ constexpr int64_t kScratchAlignment = 64;
 class Cutter {
  public:
   Cutter(plan_ir::CallOp call, const LoopTarget& target)
-      : call_(call), block_(call.getBody().front()), target_(target), shared_(SharedPairs(call)) {
+      : call_(call), block_(call.getBody().front()), target_(target) {
     for (mlir::Operation& op : block_.without_terminator()) ops_.push_back(&op);
+    for (auto [in, out] : SharedPairs(call)) overwritten_[out].push_back(block_.getArgument(in));
     uniform_ = ir::UniformValues(ops_);
   }
 
@@ -194,17 +196,20 @@ class Cutter {
 
   // Returns the jobs, first those that overwrite what the trace reads: another job would read it too late.
   std::vector<int> OverwritingFirst(const std::set<int>& jobs, const Trace& trace) const {
+    llvm::DenseSet<int> overwriting;
+    for (const Access& access : trace.accesses) {
+      if (auto found = overwriters_.find(access.tensor); found != overwriters_.end())
+        overwriting.insert(found->second.begin(), found->second.end());
+    }
     std::vector<int> sorted(jobs.begin(), jobs.end());
-    std::ranges::stable_partition(sorted, [&](int j) {
-      return llvm::any_of(jobs_[j].job.full_outputs, [&](const JobOutput& output) {
-        return llvm::any_of(shared_, [&](const std::pair<int, int>& pair) {
-          return pair.second == output.slot.index && llvm::any_of(trace.accesses, [&](const Access& access) {
-                   return access.tensor == block_.getArgument(pair.first);
-                 });
-        });
-      });
-    });
+    std::ranges::stable_partition(sorted, [&](int j) { return overwriting.contains(j); });
     return sorted;
+  }
+
+  void AddOutput(int j, JobOutput output) {
+    Join(j, output.trace);
+    for (Value input : overwritten_.lookup(output.slot.index)) overwriters_[input].push_back(j);
+    jobs_[j].job.full_outputs.push_back(std::move(output));
   }
 
   void PlaceOutput(Value value, int index, std::optional<BufferPart> part = std::nullopt) {
@@ -220,8 +225,7 @@ class Cutter {
         // loops store nothing.
         bool may_store = !jobs_[j].chunked || target_.model().stores_from_chunks;
         if (may_store && llvm::equal(job.domain, shape) && CanJoin(j, output.trace, false)) {
-          Join(j, output.trace);
-          job.full_outputs.push_back(std::move(output));
+          AddOutput(j, std::move(output));
           return;
         }
         if (uses && has_reductions && !output.part && llvm::equal(job.parallel_shape(), shape) &&
@@ -232,9 +236,7 @@ class Cutter {
         }
       }
     }
-    int j = NewJob(shape, {});
-    Join(j, output.trace);
-    jobs_[j].job.full_outputs.push_back(std::move(output));
+    AddOutput(NewJob(shape, {}), std::move(output));
   }
 
   static SmallVector<int64_t> ReducedDims(const Job& job) {
@@ -326,23 +328,20 @@ class Cutter {
     for (JobReduction& r : job.column_reductions) r.phase = phase_of(r.trace);
     for (JobOutput& o : job.full_outputs) o.phase = phase_of(o.trace);
     // An output that overwrites an input is written in the last pass that reads the input.
-    for (JobOutput& o : job.full_outputs) {
-      for (auto [in, out] : shared_) {
-        if (out != o.slot.index) continue;
-        Value input = block_.getArgument(in);
-        auto reads = [&](const Trace& t) {
-          return llvm::any_of(t.accesses, [&](auto& a) { return a.tensor == input; });
-        };
-        for (JobReduction& r : job.reductions) {
-          if (reads(r.trace)) o.phase = std::max(o.phase, r.phase);
-        }
-        for (JobReduction& r : job.column_reductions) {
-          if (reads(r.trace)) o.phase = std::max(o.phase, r.phase);
-        }
-        for (JobOutput& other : job.full_outputs) {
-          if (reads(other.trace)) o.phase = std::max(o.phase, other.phase);
-        }
+    llvm::DenseMap<Value, int> last_read;
+    auto note = [&](const Trace& trace, int phase) {
+      for (const Access& access : trace.accesses) {
+        int& last = last_read.try_emplace(access.tensor, phase).first->second;
+        last = std::max(last, phase);
       }
+    };
+    for (const JobReduction& r : job.reductions) note(r.trace, r.phase);
+    for (const JobReduction& r : job.column_reductions) note(r.trace, r.phase);
+    for (const JobOutput& o : job.full_outputs) note(o.trace, o.phase);
+    for (JobOutput& o : job.full_outputs) {
+      for (Value input : overwritten_.lookup(o.slot.index))
+        o.phase = std::max(o.phase, last_read.lookup(input));
+      note(o.trace, o.phase);
     }
   }
 
@@ -434,7 +433,9 @@ class Cutter {
   mlir::Block& block_;
   SmallVector<mlir::Operation*> ops_;  // All but the terminator.
   const LoopTarget& target_;
-  SmallVector<std::pair<int, int>> shared_;
+  llvm::DenseMap<int, SmallVector<Value, 1>> overwritten_;  // The inputs that an output overwrites.
+  llvm::DenseMap<Value, SmallVector<int, 1>>
+      overwriters_;  // The jobs with full outputs that overwrite an input.
   llvm::DenseSet<Value> uniform_;
   std::vector<JobDraft> jobs_;
   llvm::DenseMap<Value, SmallVector<int, 1>> touching_;  // The jobs that have a tensor in JobDraft::tensors.
@@ -447,12 +448,14 @@ class Cutter {
 }  // namespace
 
 SmallVector<std::pair<int, int>> SharedPairs(plan_ir::CallOp call) {
+  // Calls that update many parameters have thousands of buffers, so no pair is looked at that shares nothing.
+  std::map<decltype(StartOf({})), SmallVector<int, 1>> written;
+  for (auto [j, region] : llvm::enumerate(RegionsOf(call.getOuts()))) written[StartOf(region)].push_back(j);
   SmallVector<std::pair<int, int>> pairs;
-  const SmallVector<BufferRegion> read = RegionsOf(call.getIns()), written = RegionsOf(call.getOuts());
-  for (size_t i = 0; i < read.size(); ++i) {
-    for (size_t j = 0; j < written.size(); ++j) {
-      if (read[i].bytes > 0 && StartTogether(read[i], written[j])) pairs.emplace_back(i, j);
-    }
+  for (auto [i, region] : llvm::enumerate(RegionsOf(call.getIns()))) {
+    auto found = written.find(StartOf(region));
+    if (region.bytes == 0 || found == written.end()) continue;
+    for (int j : found->second) pairs.emplace_back(i, j);
   }
   return pairs;
 }

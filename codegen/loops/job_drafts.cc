@@ -1,5 +1,8 @@
 #include "sinter/codegen/loops/job_drafts.h"
 
+#include <algorithm>
+#include <map>
+
 #include "absl/strings/str_cat.h"
 #include "llvm/ADT/DenseMap.h"
 #include "sinter/codegen/places/buffer_region.h"
@@ -102,18 +105,52 @@ class Accesses {
   llvm::DenseMap<int, SmallVector<Writer>> writers_;
 };
 
+// The buffers that a call writes, by their place in memory.
+class Written {
+ public:
+  explicit Written(mlir::ValueRange buffers) : regions_(RegionsOf(buffers)) {
+    for (auto [j, region] : llvm::enumerate(regions_)) {
+      Memory& memory = memories_[MemoryOf(region)];
+      memory.starts.emplace(region.offset, static_cast<int>(j));
+      memory.longest = std::max(memory.longest, region.bytes);
+    }
+  }
+
+  const BufferRegion& operator[](int j) const { return regions_[j]; }
+
+  // Returns the buffers that share a byte with `region`, in order.
+  SmallVector<int> overlapping(const BufferRegion& region) const {
+    SmallVector<int> found;
+    auto memory = memories_.find(MemoryOf(region));
+    if (memory == memories_.end()) return found;
+    const auto& [starts, longest] = memory->second;
+    for (auto start = starts.upper_bound(region.offset - longest);
+         start != starts.end() && start->first < region.offset + region.bytes; ++start) {
+      if (Overlaps(region, regions_[start->second])) found.push_back(start->second);
+    }
+    llvm::sort(found);
+    return found;
+  }
+
+ private:
+  struct Memory {
+    std::multimap<int64_t, int> starts;
+    int64_t longest = 0;
+  };
+
+  SmallVector<BufferRegion> regions_;
+  std::map<MemoryKey, Memory> memories_;
+};
+
 }  // namespace
 
 absl::Status CheckOverwrites(plan_ir::CallOp call, ArrayRef<JobDraft> drafts) {
   mlir::Block& block = call.getBody().front();
   const Accesses accesses(drafts);
-  const SmallVector<BufferRegion> read = RegionsOf(call.getIns()), written = RegionsOf(call.getOuts());
-  for (size_t i = 0; i < read.size(); ++i) {
-    for (size_t j = 0; j < written.size(); ++j) {
-      if (!Overlaps(read[i], written[j])) continue;
-      if (StartTogether(read[i], written[j]) &&
-          accesses.mayOverwrite(static_cast<int>(j), block.getArgument(i)))
-        continue;
+  const Written written(call.getOuts());
+  for (auto [i, read] : llvm::enumerate(RegionsOf(call.getIns()))) {
+    for (int j : written.overlapping(read)) {
+      if (StartTogether(read, written[j]) && accesses.mayOverwrite(j, block.getArgument(i))) continue;
       return absl::InvalidArgumentError(absl::StrCat(
           UserLine(call.getLoc()), ": the call '", call.getName().str(), "' may not write output ", j,
           " in place of input ", i, ": other elements of it are still to be read"));

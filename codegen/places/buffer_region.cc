@@ -8,8 +8,8 @@ namespace sinter::codegen {
 
 namespace {
 
-// Identifies the memory of a place, except for its device.
-const void* MemoryOf(const BufferRegion& place) {
+// Returns the name or the op of a place's memory; null for an arena.
+const void* OwnerOf(const BufferRegion& place) {
   switch (place.space) {
     case BufferRegion::Space::kArena:
       return nullptr;
@@ -27,9 +27,7 @@ const void* MemoryOf(const BufferRegion& place) {
   return place.root;
 }
 
-bool SameMemory(const BufferRegion& a, const BufferRegion& b) {
-  return a.space == b.space && a.device == b.device && MemoryOf(a) == MemoryOf(b);
-}
+bool SameMemory(const BufferRegion& a, const BufferRegion& b) { return MemoryOf(a) == MemoryOf(b); }
 
 // True for the part of a stack that a trip of a loop reads or writes: it begins at a multiple of its bytes.
 bool IsOfTrip(const BufferRegion& place) {
@@ -55,6 +53,10 @@ bool BufferRegion::IsAligned(int64_t alignment) const {
   }
   if (IsOfTrip(*this)) start = std::gcd(start, SizeOf(root));
   return start % alignment == 0;
+}
+
+MemoryKey MemoryOf(const BufferRegion& place) {
+  return {place.space, place.device.getAsOpaquePointer(), OwnerOf(place)};
 }
 
 BufferRegion RegionOf(mlir::Value buffer) {
@@ -92,9 +94,7 @@ llvm::SmallVector<BufferRegion> RegionsOf(mlir::ValueRange buffers) {
   return places;
 }
 
-std::tuple<BufferRegion::Space, const void*, const void*, int64_t> StartOf(const BufferRegion& place) {
-  return {place.space, place.device.getAsOpaquePointer(), MemoryOf(place), place.offset};
-}
+std::pair<MemoryKey, int64_t> StartOf(const BufferRegion& place) { return {MemoryOf(place), place.offset}; }
 
 bool StartTogether(const BufferRegion& a, const BufferRegion& b) {
   return SameMemory(a, b) && a.offset == b.offset;

@@ -6,6 +6,7 @@
 #define SINTER_CODEGEN_PLACES_BUFFER_REGION_H_
 
 #include <tuple>
+#include <utility>
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Operation.h"
@@ -33,8 +34,11 @@ llvm::SmallVector<BufferRegion> RegionsOf(mlir::ValueRange buffers);
 // StartTogether is true if two buffers begin at the same byte; Overlaps is true if they share any byte.
 bool StartTogether(const BufferRegion& a, const BufferRegion& b);
 bool Overlaps(const BufferRegion& a, const BufferRegion& b);
-// A map key: equal for two buffers exactly if they begin at the same byte.
-std::tuple<BufferRegion::Space, const void*, const void*, int64_t> StartOf(const BufferRegion& place);
+// Map keys: MemoryOf is equal for two buffers exactly if offsets in them count from the same byte; StartOf is
+// equal exactly if they begin at the same byte.
+using MemoryKey = std::tuple<BufferRegion::Space, const void*, const void*>;
+MemoryKey MemoryOf(const BufferRegion& place);
+std::pair<MemoryKey, int64_t> StartOf(const BufferRegion& place);
 
 }  // namespace sinter::codegen
 

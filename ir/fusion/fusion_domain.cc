@@ -251,7 +251,7 @@ class NestSplitter {
     for (Operation* op : ops) {
       if (!in_parts.contains(op)) ops_.push_back(op);
     }
-    members_.insert(ops_.begin(), ops_.end());
+    for (auto [i, op] : llvm::enumerate(ops_)) members_[op] = i;
   }
 
   mlir::LogicalResult split(std::vector<LoopNest>& nests, std::string* why) {
@@ -295,6 +295,23 @@ class NestSplitter {
     return value.getDefiningOp() && members_.contains(value.getDefiningOp());
   }
 
+  // Returns the members that compute `values`, in order. It walks only these: updates of many parameters have
+  // as many nests.
+  llvm::SmallVector<Operation*> neededFor(llvm::ArrayRef<Value> values) const {
+    llvm::SmallVector<Operation*> needed;
+    llvm::DenseSet<Operation*> seen;
+    auto add = [&](Value value) {
+      if (isMember(value) && seen.insert(value.getDefiningOp()).second)
+        needed.push_back(value.getDefiningOp());
+    };
+    for (Value value : values) add(value);
+    for (size_t next = 0; next < needed.size(); ++next) {
+      for (Value operand : needed[next]->getOperands()) add(operand);
+    }
+    llvm::sort(needed, [&](Operation* a, Operation* b) { return members_.at(a) < members_.at(b); });
+    return needed;
+  }
+
   mlir::LogicalResult collect(Candidates& found, std::string* why) {
     // Keyed by the leader of the ops that compute a value. A part from outside has no ops.
     llvm::MapVector<const void*, LoopNest> nests;
@@ -305,18 +322,7 @@ class NestSplitter {
       nests[key].outputs.push_back(stored.output);
     }
     for (auto& [key, nest] : nests) {
-      llvm::DenseSet<Operation*> needed;
-      for (Value value : nest.stored) {
-        if (isMember(value)) needed.insert(value.getDefiningOp());
-      }
-      for (Operation* op : llvm::reverse(ops_)) {
-        if (!needed.contains(op)) continue;
-        nest.ops.push_back(op);
-        for (Value operand : op->getOperands()) {
-          if (isMember(operand)) needed.insert(operand.getDefiningOp());
-        }
-      }
-      std::reverse(nest.ops.begin(), nest.ops.end());
+      nest.ops = neededFor(nest.stored);
       auto extent = FindExtent(nest.ops, nest.stored, why);
       if (mlir::failed(extent)) return mlir::failure();
       found.push_back({std::move(nest), *extent});
@@ -350,7 +356,7 @@ class NestSplitter {
   mlir::MLIRContext* context_;
   llvm::SmallVector<Operation*> ops_;  // Without concats that are stored in parts.
   llvm::SmallVector<Stored> stored_;
-  llvm::DenseSet<Operation*> members_;
+  llvm::DenseMap<Operation*, size_t> members_;  // With their places in ops_.
   llvm::EquivalenceClasses<Operation*> groups_;
 };
 

@@ -95,8 +95,13 @@ class LongProgramTest : public testing::TestWithParam<LongProgram> {};
 
 TEST_P(LongProgramTest, CompilesInTimeThatGrowsWithItsLength) {
   const auto [name, build, length] = GetParam();
-  const double once = CompileSeconds(Make(build, length), 2);
-  const double four_times = CompileSeconds(Make(build, 4 * length), 1);
+  const Graph one = Make(build, length), four = Make(build, 4 * length);
+  double once = CompileSeconds(one, 2), four_times = CompileSeconds(four, 1);
+  // A busy machine also costs CPU time, in caches. A second look tells that from a program that grows.
+  if (four_times >= 8 * once) {
+    once = std::min(once, CompileSeconds(one, 2));
+    four_times = std::min(four_times, CompileSeconds(four, 2));
+  }
   EXPECT_LT(four_times, 8 * once) << "seconds of " << 4 * length << "; of " << length << " " << once;
 }
 
