@@ -1,6 +1,8 @@
-// The program `sinter`: inspects, explains, runs, profiles, tunes and predicts plans. It contains no
+// The program `sinter`: checks, inspects, explains, runs, profiles, tunes and predicts plans. It contains no
 // compiler, for deployed machines.
 //
+//   sinter devices
+//   sinter check lenet.plan
 //   sinter inspect lenet.plan
 //   sinter explain gpt2.plan --function train
 //   sinter run lenet.plan --function train --input x=x.npy --input lr=0.1 --repeat 20
@@ -16,6 +18,8 @@
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/plan/plan.h"
 #include "sinter/tools/chrome_trace.h"
+#include "sinter/tools/doctor/machine_report.h"
+#include "sinter/tools/doctor/plan_check.h"
 #include "sinter/tools/exit_code.h"
 #include "sinter/tools/explain/explanation.h"
 #include "sinter/tools/function_call.h"
@@ -43,6 +47,27 @@ absl::Status Inspect(const std::string& path, const InspectOptions& options) {
   absl::StatusOr<std::string> text = sinter::tools::InspectText(*plan, options);
   if (text.ok()) std::cout << *text;
   return text.status();
+}
+
+struct CheckArguments {
+  std::string plan;
+  bool as_json = false;
+};
+
+// Returns the exit code.
+int Check(const CheckArguments& arguments) {
+  const absl::StatusOr<sinter::Plan> plan = sinter::Plan::Load(arguments.plan);
+  if (!plan.ok()) return sinter::tools::ExitCode("sinter check", plan.status());
+  const sinter::tools::PlanCheck check = sinter::tools::CheckPlan(*plan);
+  std::cout << (arguments.as_json ? sinter::tools::PlanCheckJson(check)
+                                  : sinter::tools::PlanCheckText(check));
+  return check.runs() ? 0 : sinter::tools::kFailed;
+}
+
+int Devices(bool as_json) {
+  const sinter::tools::MachineReport report = sinter::tools::ReadMachine();
+  std::cout << (as_json ? sinter::tools::MachineJson(report) : sinter::tools::MachineText(report));
+  return 0;
 }
 
 struct ExplainArguments {
@@ -79,6 +104,25 @@ absl::Status Profile(const ProfileArguments& arguments) {
   std::cout << sinter::tools::ProfileText(profile, arguments.top);
   return arguments.trace.empty() ? absl::OkStatus()
                                  : sinter::tools::WriteChromeTrace(profile, arguments.trace);
+}
+
+CLI::App* AddDevices(CLI::App& app, bool& as_json) {
+  CLI::App* devices =
+      app.add_subcommand("devices", "Lists the devices and the libraries that are found on this machine");
+  devices->add_flag("--json", as_json, "print one JSON object");
+  return devices;
+}
+
+CLI::App* AddCheck(CLI::App& app, CheckArguments& arguments) {
+  CLI::App* check = app.add_subcommand(
+      "check", "Says whether a plan runs on this machine, and what would make it run or run faster");
+  check->footer(
+      "Exit codes: 0, the plan runs here; 1, it cannot run here; 2, wrong arguments or no plan. Runs nothing "
+      "of "
+      "the plan: it is safe for any file.");
+  check->add_option("plan", arguments.plan, "a .plan file")->required();
+  check->add_flag("--json", arguments.as_json, "print one JSON object");
+  return check;
 }
 
 CLI::App* AddInspect(CLI::App& app, std::string& path, InspectOptions& options) {
@@ -180,8 +224,13 @@ CLI::App* AddTune(CLI::App& app, TuneOptions& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Inspects, runs, profiles, tunes and predicts plans of Sinter."};
+  CLI::App app{"Checks, inspects, runs, profiles, tunes and predicts plans of Sinter."};
   app.require_subcommand(1);
+  app.set_version_flag("--version", sinter::tools::VersionText());
+  bool devices_as_json = false;
+  CheckArguments check_arguments;
+  CLI::App* devices = AddDevices(app, devices_as_json);
+  CLI::App* check = AddCheck(app, check_arguments);
   std::string inspected;
   InspectOptions inspect_options;
   RunOptions run_options;
@@ -199,6 +248,8 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return sinter::tools::ExitCode(app, error);
   }
+  if (devices->parsed()) return Devices(devices_as_json);
+  if (check->parsed()) return Check(check_arguments);
   if (inspect->parsed())
     return sinter::tools::ExitCode("sinter inspect", Inspect(inspected, inspect_options));
   if (explain->parsed()) return sinter::tools::ExitCode("sinter explain", Explain(explain_arguments));

@@ -1,6 +1,7 @@
 #include "sinter/runtime/cpu/cpu_backend.h"
 
 #include <fstream>
+#include <optional>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +9,7 @@
 #include "sinter/runtime/host/cpu_features.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/memory/device_info.h"
+#include "sinter/runtime/plan/plan_code.h"
 
 namespace sinter {
 namespace {
@@ -53,6 +55,13 @@ class Cpus : public Backend {
   // Main memory is there, whatever the index.
   absl::StatusOr<std::unique_ptr<DeviceMemory>> MakeMemory(Device device) const override {
     return std::make_unique<HostMemory>(device);
+  }
+
+  std::vector<PlanFinding> CheckPlan(const fb::Plan& plan, const DeviceInfo& /*info*/) const override {
+    const absl::StatusOr<PlanCode> code = CodeForThisCpu(plan);
+    if (!code.ok()) return {{.is_fatal = true, .text = std::string(code.status().message())}};
+    if (std::optional<std::string> better = BetterCode(plan, *code)) return {{.text = *std::move(better)}};
+    return {};
   }
 
   absl::StatusOr<std::unique_ptr<DeviceRuntime>> MakeRuntime(Device device, CachingAllocator* allocator,

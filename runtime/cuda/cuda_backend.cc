@@ -5,7 +5,9 @@
 #include "absl/strings/str_cat.h"
 #include "sinter/runtime/cuda/cuda_runtime.h"
 #include "sinter/runtime/cuda/driver/cuda_devices.h"
+#include "sinter/runtime/cuda/driver/cuda_libraries.h"
 #include "sinter/runtime/cuda/driver/cuda_memory.h"
+#include "sinter/runtime/cuda/steps/plan_findings.h"
 #include "sinter/runtime/device/step.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/memory/device_info.h"
@@ -58,6 +60,12 @@ class Gpus : public Backend {
 
   absl::StatusOr<std::unique_ptr<DeviceMemory>> MakePinnedMemory() const override {
     return sinter::MakePinnedMemory();
+  }
+
+  std::vector<LibraryReport> Libraries() const override { return FindCudaLibraries(); }
+
+  std::vector<PlanFinding> CheckPlan(const fb::Plan& plan, const DeviceInfo& info) const override {
+    return FindInCudaPlan(plan, info);
   }
 
   absl::StatusOr<std::unique_ptr<DeviceRuntime>> MakeRuntime(Device device, CachingAllocator* allocator,

@@ -5,7 +5,9 @@
 #include <link.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <cstring>
+#include <mutex>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -26,6 +28,16 @@ std::string PathOf(void* handle, const std::string& asked) {
   const link_map* map = nullptr;
   if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || map == nullptr || map->l_name[0] == '\0') return asked;
   return map->l_name;
+}
+
+struct UsedTable {
+  std::mutex mutex;
+  std::vector<UsedLibrary> libraries;
+};
+
+UsedTable& TheUsed() {
+  static UsedTable& table = *new UsedTable;
+  return table;
 }
 
 }  // namespace
@@ -82,10 +94,23 @@ absl::Status OpenedLibrary::Find(std::initializer_list<LibraryFunction> function
 }
 
 absl::Status OpenedLibrary::CheckVersion(const LibraryVersion& version) const {
-  if (version.fits) return absl::OkStatus();
+  if (version.fits) {
+    UsedTable& used = TheUsed();
+    const std::lock_guard lock(used.mutex);
+    if (std::ranges::find(used.libraries, path_, &UsedLibrary::path) == used.libraries.end()) {
+      used.libraries.push_back({std::string(name_.title), version.found, path_});
+    }
+    return absl::OkStatus();
+  }
   return absl::FailedPreconditionError(absl::StrCat(
       std::string(name_.title), " ", version.wanted, " is needed, and ", path_, " is ", version.found,
       ": install another one and put its folder into SINTER_CUDA_LIBRARY_PATH, which is looked at first"));
+}
+
+std::vector<UsedLibrary> UsedLibraries() {
+  UsedTable& used = TheUsed();
+  const std::lock_guard lock(used.mutex);
+  return used.libraries;
 }
 
 }  // namespace sinter

@@ -90,6 +90,13 @@ absl::StatusOr<const Functions*> LoadOnce() {
 // to install or set.
 absl::StatusOr<OpenedLibrary> OpenLibrary(const LibraryName& name);
 
+struct UsedLibrary {
+  std::string title, version, path;
+};
+
+// Returns the libraries that passed CheckVersion in this process, each once, in the order of their opening.
+std::vector<UsedLibrary> UsedLibraries();
+
 // Returns the files that OpenLibrary tries, in order. The system's loader searches for a name without a
 // slash.
 std::vector<std::string> LibraryCandidates(std::string_view file);

@@ -28,6 +28,24 @@ class DeviceRuntime;
 struct DeviceInfo;
 struct StepContext;
 
+namespace fb {
+struct Plan;
+}  // namespace fb
+
+// A library that a kind's devices use, as this machine has it.
+struct LibraryReport {
+  std::string name;          // "cuBLASLt".
+  std::string version = {};  // "13.1.0"; empty if the library cannot be used.
+  std::string path = {};     // The file that was opened; empty if the library cannot be used.
+  absl::Status status = {};  // Why it cannot be used.
+};
+
+// A reason why a plan cannot run on a device, or is slower there than it could be.
+struct PlanFinding {
+  bool is_fatal = false;
+  std::string text = {};  // With the nearest fix.
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -47,6 +65,13 @@ class Backend {
   // Main memory that the kind's devices copy from and to by themselves. Null: no memory is better for them
   // than any other.
   virtual absl::StatusOr<std::unique_ptr<DeviceMemory>> MakePinnedMemory() const { return nullptr; }
+  // Opens the libraries that the kind's steps may call, and says what it found.
+  virtual std::vector<LibraryReport> Libraries() const { return {}; }
+  // Compares the plan's code and its steps' libraries with the device that `info` describes (QueryDevice).
+  // Looks at no memory.
+  virtual std::vector<PlanFinding> CheckPlan(const fb::Plan& /*plan*/, const DeviceInfo& /*info*/) const {
+    return {};
+  }
   // Drives a device that has passed Check. `allocator` is the device's, and outlives the runtime.
   virtual absl::StatusOr<std::unique_ptr<DeviceRuntime>> MakeRuntime(Device device,
                                                                      CachingAllocator* allocator,

@@ -1,5 +1,6 @@
 #include "sinter/runtime/plan/plan_code.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
@@ -82,6 +83,26 @@ absl::StatusOr<PlanCode> CodeForThisCpu(const fb::Plan& plan) {
     if (IsForThisArchitecture(*code.target) && MissingFeatures(*code.target).empty()) return code;
   }
   return NoneRunsHere(all);
+}
+
+std::optional<std::string> BetterCode(const fb::Plan& plan, const PlanCode& code) {
+  if (code.target == nullptr || code.shared_object.empty()) return std::nullopt;
+  const std::string chosen = CpuName(code.target);
+  for (const PlanCode& other : AllPlanCode(plan)) {
+    if (other.target == code.target) break;
+    // Code for another architecture is better for no CPU of this one.
+    if (!IsForThisArchitecture(*other.target)) continue;
+    return absl::StrCat("code for ", chosen, " runs; the plan's better code, for ", CpuName(other.target),
+                        ", needs ", absl::StrJoin(MissingFeatures(*other.target), ", "),
+                        ", which this CPU lacks");
+  }
+  static constexpr char kWide[] = "avx512f";
+  const auto* const features = code.target->features();
+  const bool is_wide = features != nullptr && std::any_of(features->begin(), features->end(),
+                                                          [](const auto* f) { return View(f) == kWide; });
+  if (is_wide || !RunningCpuHas(kWide)) return std::nullopt;
+  return absl::StrCat("code for ", chosen, " runs, without ", kWide,
+                      ", which this CPU has: compile the program here, or with --target-cpu=x86-64-v4");
 }
 
 absl::Status VerifyPlanCode(const fb::Plan& plan) {

@@ -6,6 +6,7 @@
 #define SINTER_RUNTIME_PLAN_PLAN_CODE_H_
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,6 +32,10 @@ std::vector<PlanCode> AllPlanCode(const fb::Plan& plan);
 // message gives the last target's architecture or missing features. Also returns the errors of
 // CheckRunningCpu.
 absl::StatusOr<PlanCode> CodeForThisCpu(const fb::Plan& plan);
+
+// Returns why other code than `code`, which CodeForThisCpu chose, would be faster on this CPU, and how to get
+// it. Empty if none would.
+std::optional<std::string> BetterCode(const fb::Plan& plan, const PlanCode& code);
 
 // For VerifyPlan: checks the plan's list of CPU code.
 absl::Status VerifyPlanCode(const fb::Plan& plan);

@@ -87,6 +87,47 @@ TEST_F(CommandLineTest, WrongArgumentsOfSinter) {
   ExpectBadArguments("sinter", "run " + folder_.File("none.plan"), "none.plan");
 }
 
+TEST_F(CommandLineTest, ListsDevices) {
+  Finished f = Command("sinter", "devices");
+  EXPECT_EQ(f.code, 0) << f.text;
+  EXPECT_THAT(f.text, HasSubstr("\n  cpu:0   "));
+  f = Command("sinter", "devices", "SINTER_CPU_DEVICES=2 ");
+  EXPECT_THAT(f.text, HasSubstr("\n  cpu:1   "));
+  f = Command("sinter", "devices --json");
+  EXPECT_EQ(f.code, 0);
+  EXPECT_THAT(f.text, HasSubstr("\"device\": \"cpu:0\""));
+  ExpectBadArguments("sinter", "devices cpu:0", "cpu:0");
+  f = Command("sinter", "--version");
+  EXPECT_EQ(f.code, 0);
+  EXPECT_THAT(f.text, HasSubstr(", reads plans of versions 1 to "));
+}
+
+TEST_F(CommandLineTest, ChecksPlans) {
+  Finished f = Command("sinter", "check " + plan_);
+  EXPECT_EQ(f.code, 0) << f.text;
+  EXPECT_THAT(f.text, HasSubstr(plan_ + ": runs here\n  cpu:0 ("));
+  // A CPU without AVX-512 runs the plan's other code. On a machine that has none, nothing else is to be said.
+  const std::string both = folder_.File("both.plan");
+  ASSERT_EQ(Command("sinter-compile", program_ + " --target-cpu=x86-64-v4,x86-64-v3 -o " + both).code, 0);
+  f = Command("sinter", "check " + both, "SINTER_CPU_LEVEL=x86-64-v3 ");
+  EXPECT_EQ(f.code, 0) << f.text;
+  EXPECT_THAT(f.text, HasSubstr(both + ": runs here, and could be faster"));
+  EXPECT_THAT(f.text,
+              HasSubstr("slower: code for x86-64-v3 runs; the plan's better code, for x86-64-v4, needs "));
+  const std::string wide = folder_.File("wide.plan");
+  ASSERT_EQ(Command("sinter-compile", program_ + " --target-cpu=x86-64-v4 -o " + wide).code, 0);
+  f = Command("sinter", "check " + wide, "SINTER_CPU_LEVEL=x86-64-v3 ");
+  EXPECT_EQ(f.code, 1) << f.text;
+  EXPECT_THAT(f.text, HasSubstr(wide + ": cannot run here"));
+  EXPECT_THAT(f.text, HasSubstr("cannot run: this plan was compiled for x86-64-v4 and needs avx512"));
+  f = Command("sinter", "check --json " + wide, "SINTER_CPU_LEVEL=x86-64-v3 ");
+  EXPECT_EQ(f.code, 1);
+  EXPECT_THAT(f.text, HasSubstr("\"runs\": false"));
+  ExpectBadArguments("sinter", "check", "plan is required");
+  ExpectBadArguments("sinter", "check " + program_, "not a plan");
+  ExpectBadArguments("sinter", "check " + folder_.File("none.plan"), "none.plan");
+}
+
 TEST_F(CommandLineTest, Explains) {
   Finished f = Command("sinter", "explain " + plan_);
   EXPECT_EQ(f.code, 0) << f.text;
