@@ -81,10 +81,10 @@ function(sinter_read_options name)
 endfunction()
 
 # Compiles test code without the undefined-behaviour sanitizer and without fuzzer instrumentation, which would
-# take half of its compile time. With sanitizers it is not optimized, which saves two thirds of the rest. The
-# tested libraries keep all three.
+# take half of its compile time. With the address sanitizer it is not optimized, which saves two thirds of the
+# rest. The tested libraries keep all three.
 function(sinter_compile_as_test name)
-  if(SINTER_SANITIZE)
+  if(SINTER_SANITIZE MATCHES "address")
     target_compile_options(${name} PRIVATE -O0)
   endif()
   if(SINTER_SANITIZE MATCHES "undefined")
