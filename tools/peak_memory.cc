@@ -69,15 +69,20 @@ uint64_t UnionBytes(std::vector<std::pair<uint64_t, uint64_t>> ranges) {
 
 }  // namespace
 
-PeakMemory FindPeakMemory(const fb::Function& function, uint32_t device) {
+std::vector<LiveValue> FindLiveValues(const fb::Function& function, uint32_t device) {
   Arena arena(function, device);
-  uint32_t steps = OrEmpty(function.steps()).size();
+  const uint32_t steps = OrEmpty(function.steps()).size();
   for (uint32_t i = 0; i < steps; ++i) {
     for (uint32_t buffer : OrEmpty(function.steps()->Get(i)->inputs())) arena.Read(buffer, i);
     for (uint32_t buffer : OrEmpty(function.steps()->Get(i)->outputs())) arena.Write(buffer, i);
   }
   for (const fb::Port* port : OrEmpty(function.outputs())) arena.Read(port->buffer(), steps);
+  return arena.values();
+}
 
+PeakMemory FindPeakMemory(const fb::Function& function, uint32_t device) {
+  const std::vector<LiveValue> values = FindLiveValues(function, device);
+  const uint32_t steps = OrEmpty(function.steps()).size();
   PeakMemory peak;
   for (uint32_t i = 0; i < steps; ++i) {
     std::vector<std::pair<uint64_t, uint64_t>> ranges;
@@ -85,7 +90,7 @@ PeakMemory FindPeakMemory(const fb::Function& function, uint32_t device) {
     const uint64_t workspace = step.device() == device ? step.workspace_bytes() : 0;
     ranges.emplace_back(step.workspace_offset(), step.workspace_offset() + workspace);
     std::vector<LiveValue> alive;
-    for (const LiveValue& value : arena.values()) {
+    for (const LiveValue& value : values) {
       if (i < value.first_step || value.last_step < i) continue;
       const fb::Buffer& buffer = *function.buffers()->Get(value.buffer);
       ranges.emplace_back(buffer.offset(), buffer.offset() + buffer.bytes());

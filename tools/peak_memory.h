@@ -29,6 +29,10 @@ struct PeakMemory {
   std::vector<LiveValue> alive;  // Largest first.
 };
 
+// Returns all values of the arena on `device`, in the order of the steps that write them. The plan must be
+// verified; `device` is an index into its devices.
+std::vector<LiveValue> FindLiveValues(const fb::Function& function, uint32_t device);
+
 // Returns the memory peak of `function` on `device`. The plan must be verified; `device` is an index into its
 // devices.
 PeakMemory FindPeakMemory(const fb::Function& function, uint32_t device);

@@ -7,14 +7,19 @@
 //   sinter explain gpt2.plan --function train
 //   sinter run lenet.plan --function train --input x=x.npy --input lr=0.1 --repeat 20
 //   sinter profile lenet.plan --function train --trace train.json
+//   sinter report lenet.plan -o lenet.html
 //   sinter tune lenet.plan
 //   sinter measure --device gpu:0 --out h200.costs
 //   sinter predict lenet.plan --function train --costs h200.costs
 //   sinter simulate lenet.plan --function train --axis data=128 --trace train.json
+#include <filesystem>
 #include <iostream>
+#include <optional>
 #include <string>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "sinter/runtime/formats/file.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/plan/plan.h"
 #include "sinter/tools/chrome_trace.h"
@@ -28,6 +33,7 @@
 #include "sinter/tools/predict/costs_source.h"
 #include "sinter/tools/predict/predict_commands.h"
 #include "sinter/tools/profile_text.h"
+#include "sinter/tools/report/plan_report.h"
 #include "sinter/tools/run_plan.h"
 #include "sinter/tools/tune_plan.h"
 
@@ -104,6 +110,32 @@ absl::Status Profile(const ProfileArguments& arguments) {
   std::cout << sinter::tools::ProfileText(profile, arguments.top);
   return arguments.trace.empty() ? absl::OkStatus()
                                  : sinter::tools::WriteChromeTrace(profile, arguments.trace);
+}
+
+struct ReportArguments {
+  FunctionCallOptions call;
+  ProfileOptions profile;
+  std::string out, costs;
+  bool measures = false;
+};
+
+absl::Status Report(const ReportArguments& arguments) {
+  const std::filesystem::path folder = std::filesystem::absolute(arguments.out).parent_path();
+  if (!std::filesystem::is_directory(folder)) {
+    return absl::NotFoundError(
+        absl::StrCat("--out ", arguments.out, ": there is no folder ", folder.string()));
+  }
+  SINTER_ASSIGN_OR_RETURN(const sinter::Plan plan, sinter::Plan::Load(arguments.call.plan));
+  SINTER_ASSIGN_OR_RETURN(const sinter::cost::DeviceCosts costs,
+                          sinter::tools::ReadCosts(arguments.costs, plan));
+  std::optional<FunctionProfile> profile;
+  if (arguments.measures) {
+    SINTER_ASSIGN_OR_RETURN(FunctionCall call, FunctionCall::Make(arguments.call));
+    SINTER_ASSIGN_OR_RETURN(profile, sinter::tools::ProfileFunction(call.session(), call.function(),
+                                                                    call.name(), arguments.profile));
+  }
+  return sinter::WriteFileAtomically(arguments.out,
+                                     sinter::tools::PlanReport(plan, costs, profile ? &*profile : nullptr));
 }
 
 CLI::App* AddDevices(CLI::App& app, bool& as_json) {
@@ -204,6 +236,23 @@ CLI::App* AddProfile(CLI::App& app, ProfileArguments& arguments) {
   return profile;
 }
 
+CLI::App* AddReport(CLI::App& app, ReportArguments& arguments) {
+  CLI::App* report = app.add_subcommand("report",
+                                        "Writes one HTML page of a plan: the time of steps by kind and by "
+                                        "your lines, the memory over the steps");
+  report->footer(kTrust);
+  AddCall(*report, arguments.call);
+  report->add_option("-o,--out", arguments.out, "the .html file to write")->required();
+  report->add_flag("--measure", arguments.measures,
+                   "run the function and show measured times; without it nothing of the plan runs");
+  report->add_option("--repeat", arguments.profile.repeat, "number of timed runs")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  report->add_option("--costs", arguments.costs,
+                     "a cost table, as for `sinter predict`; default: h200 for a plan with a GPU, else cpu");
+  return report;
+}
+
 CLI::App* AddTune(CLI::App& app, TuneOptions& options) {
   CLI::App* tune = app.add_subcommand(
       "tune", "Measures the fastest cuBLASLt algorithm for each matmul on a GPU and saves it for later runs");
@@ -242,6 +291,8 @@ int main(int argc, char** argv) {
   AddRun(app, run_options);
   CLI::App* profile = AddProfile(app, profile_arguments);
   CLI::App* tune = AddTune(app, tune_options);
+  ReportArguments report_arguments;
+  CLI::App* report = AddReport(app, report_arguments);
   const sinter::tools::PredictCommands predict(app);
   try {
     app.parse(argc, argv);
@@ -253,6 +304,7 @@ int main(int argc, char** argv) {
   if (inspect->parsed())
     return sinter::tools::ExitCode("sinter inspect", Inspect(inspected, inspect_options));
   if (explain->parsed()) return sinter::tools::ExitCode("sinter explain", Explain(explain_arguments));
+  if (report->parsed()) return sinter::tools::ExitCode("sinter report", Report(report_arguments));
   if (predict.is_parsed()) return predict.Run(std::cout);
   if (tune->parsed())
     return sinter::tools::ExitCode("sinter tune", sinter::tools::TunePlan(tune_options, std::cout));

@@ -128,6 +128,16 @@ TEST_F(CommandLineTest, ChecksPlans) {
   ExpectBadArguments("sinter", "check " + folder_.File("none.plan"), "none.plan");
 }
 
+TEST_F(CommandLineTest, WrongArgumentsOfReport) {
+  ExpectBadArguments("sinter", "report", "plan is required");
+  ExpectBadArguments("sinter", "report " + plan_, "--out is required");
+  ExpectBadArguments("sinter", "report " + program_ + " -o " + folder_.File("r.html"), "not a plan");
+  ExpectBadArguments("sinter", "report " + plan_ + " --measure -o " + folder_.File("r.html"),
+                     "the plan has 2 functions; choose one with --function: ");
+  ExpectBadArguments("sinter", "report " + plan_ + " --costs none.costs -o " + folder_.File("r.html"),
+                     "none.costs");
+}
+
 TEST_F(CommandLineTest, Explains) {
   Finished f = Command("sinter", "explain " + plan_);
   EXPECT_EQ(f.code, 0) << f.text;
