@@ -5,6 +5,10 @@ find_package(absl REQUIRED CONFIG)
 # Headers alone: nothing is needed at run time.
 find_package(Eigen3 3.4 REQUIRED CONFIG)
 find_path(SINTER_KISSFFT_INCLUDE_DIR kissfft.hh PATH_SUFFIXES kissfft REQUIRED)
+find_path(SINTER_PROTOZERO_INCLUDE_DIR protozero/pbf_reader.hpp REQUIRED)
+add_library(Protozero::protozero INTERFACE IMPORTED)
+set_target_properties(Protozero::protozero PROPERTIES
+  INTERFACE_INCLUDE_DIRECTORIES "${SINTER_PROTOZERO_INCLUDE_DIR}")
 find_package(Flatbuffers REQUIRED CONFIG NAMES Flatbuffers FlatBuffers flatbuffers)
 find_package(nlohmann_json REQUIRED CONFIG)
 find_package(CLI11 REQUIRED CONFIG)

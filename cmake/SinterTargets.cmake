@@ -30,7 +30,7 @@ function(sinter_library name)
   target_link_libraries(${name} PUBLIC sinter_flags ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
   sinter_compile_together(${name})
   set(is_compiler OFF)
-  if(name MATCHES "^sinter_(cost|ir|passes|codegen|plan_codegen|frontend|tools)$")
+  if(name MATCHES "^sinter_(cost|ir|passes|codegen|plan_codegen|frontend|onnx|tools)$")
     set(is_compiler ON)
     # The time of the compiler is that of LLVM and NVRTC. -O1 saves three tenths of the time to compile these
     # libraries, and they take a fiftieth of the time to compile a model.

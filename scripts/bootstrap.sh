@@ -35,16 +35,16 @@ packages=(
   zlib1g-dev libzstd-dev libxml2-dev libedit-dev libcurl4-openssl-dev
   # Libraries that Sinter links
   libdnnl-dev libflatbuffers-dev flatbuffers-compiler libcli11-dev nlohmann-json3-dev libabsl-dev
-  # Headers of the libraries that factor matrices and transform signals
-  libeigen3-dev libkissfft-dev
+  # Headers of the libraries that factor matrices, transform signals, and read the messages of ONNX files
+  libeigen3-dev libkissfft-dev libprotozero-dev
   # Libraries for data: images and tokenizers
   libturbojpeg0-dev libpng-dev libre2-dev libsentencepiece-dev
   # Programs with several processes, and network namespaces for their tests
   libopenmpi-dev openmpi-bin iproute2
   # The site of the documents
   mkdocs doxygen
-  # Tests, benchmarks, and an emulator of older CPUs
-  libgtest-dev libgmock-dev libbenchmark-dev qemu-user python3-numpy
+  # Tests, benchmarks, an emulator of older CPUs, and the test cases of the ONNX standard
+  libgtest-dev libgmock-dev libbenchmark-dev qemu-user python3-numpy libonnx-testdata
 )
 
 fail() {

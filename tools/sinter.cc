@@ -12,6 +12,9 @@
 //   sinter measure --device gpu:0 --out h200.costs
 //   sinter predict lenet.plan --function train --costs h200.costs
 //   sinter simulate lenet.plan --function train --axis data=128 --trace train.json
+//   sinter import det.onnx -o det.plan --shape x=1,3,48,160       # By sinter-import, if it is installed.
+#include <unistd.h>
+
 #include <filesystem>
 #include <iostream>
 #include <optional>
@@ -270,10 +273,27 @@ CLI::App* AddTune(CLI::App& app, TuneOptions& options) {
   return tune;
 }
 
+// Runs sinter-import, which has the compiler, in place of this program. Returns only if it is not there.
+int RunImport(char** argv) {
+  std::error_code code;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", code);
+  const std::string program = (self.parent_path() / "sinter-import").string();
+  argv[0] = const_cast<char*>(program.c_str());  // execv does not change it.
+  execv(program.c_str(), argv);
+  std::cerr << "sinter " << argv[1] << ": needs the compiler, the program " << program
+            << ", which is not installed\n";
+  return sinter::tools::kFailed;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 1 && (std::string(argv[1]) == "import" || std::string(argv[1]) == "onnx-test"))
+    return RunImport(argv);
   CLI::App app{"Checks, inspects, runs, profiles, tunes and predicts plans of Sinter."};
+  app.footer(
+      "Also, where the compiler is installed: `sinter import` compiles an ONNX model to a plan, and "
+      "`sinter onnx-test` runs the test cases of the ONNX standard.");
   app.require_subcommand(1);
   app.set_version_flag("--version", sinter::tools::VersionText());
   bool devices_as_json = false;

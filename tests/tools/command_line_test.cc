@@ -1,4 +1,5 @@
-// Exit codes and messages of `sinter` and `sinter-compile`: 0 success, 2 wrong arguments, 1 other errors.
+// Exit codes and messages of `sinter`, `sinter-compile` and `sinter-import`:
+// 0 success, 2 wrong arguments, 1 other errors.
 #include <sys/wait.h>
 
 #include <cstdio>
@@ -266,6 +267,12 @@ TEST_F(CommandLineTest, DamagedPlanEndsWithOne) {
 }
 
 TEST_F(CommandLineTest, WrongArgumentsOfCompile) {
+  ExpectBadArguments("sinter", "import", "model is required");
+  ExpectBadArguments("sinter", "import " + folder_.File("none.onnx"), "none.onnx");
+  ExpectBadArguments("sinter", "import " + folder_.Write("bad.onnx", "bad"), "bad.onnx: no ONNX model");
+  ExpectBadArguments("sinter", "import " + folder_.Write("bad.onnx", "bad") + " --device=tpu", "tpu");
+  ExpectBadArguments("sinter", "onnx-test " + folder_.File("none"),
+                     "there are no cases of the ONNX standard in");
   ExpectBadArguments("sinter-compile", "", "program is required");
   ExpectBadArguments("sinter-compile", folder_.File("none.mlir"), "none.mlir");
   ExpectBadArguments("sinter-compile", program_ + " --report=speed",
