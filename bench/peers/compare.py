@@ -3,10 +3,10 @@
 
 usage: compare.py BINARY [--venv VENV] [--workloads NAME ...] [--out FILE]
 
-The script calls `BINARY --json`, which prints one JSON object a line with at least `workload`, `mode` and
-`ms`; other lines are ignored. The script compares median times. A training result also has `loss`, the loss
-of the tenth step; if it disagrees with the best peer's loss, the time does not count. Exit status: 0, or 1 if
-a loss disagrees or Sinter gave no result.
+The script calls `BINARY --json`, and with named workloads `--only` and these. It prints one JSON object a line
+with at least `workload`, `mode` and `ms`; other lines are ignored. The script compares median times. A training
+result also has `loss`, the loss of the tenth step; if it disagrees with the best peer's loss, the time does not
+count. Exit status: 0, or 1 if a loss disagrees or Sinter gave no result.
 """
 import argparse
 import json
@@ -17,7 +17,7 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-SCRIPTS = ("memcpy.py", "jax_cpu.py", "torch_cpu.py")
+SCRIPTS = ("memcpy.py", "jax_cpu.py", "onnx_cpu.py", "torch_cpu.py")
 COPIES = ("memcpy_f32", "copy_f32")  # The limits of memory-bound workloads.
 LOSS_TOLERANCE = 1e-3  # Relative; larger than the effect of another summation order on ten float32 steps.
 
@@ -104,9 +104,8 @@ def main():
         parser.error(f"{arguments.binary} is not an executable file: build the benchmark first")
 
     print(machine())
-    results = results_of([str(arguments.binary.resolve()), "--json"], peer="sinter", mode="")
-    if arguments.workloads:
-        results = [r for r in results if r["workload"] in arguments.workloads]
+    only = ["--only", ",".join(arguments.workloads)] if arguments.workloads else []
+    results = results_of([str(arguments.binary.resolve()), "--json", *only], peer="sinter", mode="")
     sinter_ran = any("ms" in r for r in results)
     for script in SCRIPTS:
         is_copy = script == "memcpy.py"

@@ -14,9 +14,9 @@ fi
 mkdir -p "$(dirname "$venv")"
 [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
 "$venv/bin/pip" install --quiet --upgrade pip
-"$venv/bin/pip" install --quiet numpy torch jax optax
+"$venv/bin/pip" install --quiet numpy torch jax optax onnx onnxruntime
 "$venv/bin/python" - <<'PY'
-import jax, optax, torch
-print(f"torch {torch.__version__}, jax {jax.__version__}, optax {optax.__version__}")
+import jax, onnxruntime, optax, torch
+print(f"torch {torch.__version__}, jax {jax.__version__}, optax {optax.__version__}, onnxruntime {onnxruntime.__version__}")
 PY
 echo "peers are ready: $venv/bin/python"
