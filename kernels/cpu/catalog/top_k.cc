@@ -4,10 +4,11 @@
 //   parameters dtype, rows, size, count (1 to size)
 //
 // NaN is the largest. Of equal elements the first comes first, so the order is total and the result exact. A
-// heap of the best elements so far lies in the row of positions; its top is the last of them. A row costs
-// size * log(count) comparisons at most, and mostly one for each element.
+// heap of the best elements so far lies in the row of positions; its top is the last of them. Most blocks of
+// a row have no element that comes before the top, which vectors of comparisons tell.
 #include <algorithm>
 #include <numeric>
+#include <span>
 
 #include "sinter/kernels/cpu/catalog/catalog_kernels.h"
 #include "sinter/kernels/cpu/element_types.h"
@@ -18,6 +19,7 @@ namespace {
 enum TopKParameter { kTopKDType, kTopKRows, kTopKSize, kTopKCount };
 constexpr std::string_view kTopKParameters[] = {"dtype", "rows", "size", "count"};
 constexpr int64_t kTopKGrainElements = 8192;
+constexpr int64_t kTopKBlock = 32;  // Elements that are compared with the top at once.
 
 std::string CheckTopK(std::span<const int64_t> p, std::span<const CatalogOperand> operands) {
   const int64_t rows = p[kTopKRows], size = p[kTopKSize], count = p[kTopKCount];
@@ -53,6 +55,32 @@ struct ComesBefore {
   }
 };
 
+// True if an element of the block comes before `top`, which lies in front of it.
+template <typename E>
+bool AnyComesBefore(const typename E::Storage* block, typename E::Storage top) {
+  int any = 0;
+  if constexpr (E::kIsFloat) {
+    const auto least = E::Load(top);
+    if (least != least) return false;
+    for (int64_t i = 0; i < kTopKBlock; ++i) any |= !(E::Load(block[i]) <= least);
+  } else {
+    for (int64_t i = 0; i < kTopKBlock; ++i) any |= block[i] > top;
+  }
+  return any != 0;
+}
+
+// Lets the elements [begin, end) of a row, which lie behind those of the heap, take the place of its top.
+template <typename E>
+void Offer(const ComesBefore<E>& comes_before, int64_t begin, int64_t end, std::span<int32_t> best) {
+  for (int64_t i = begin; i < end; ++i) {
+    const int32_t position = static_cast<int32_t>(i);
+    if (!comes_before(position, best[0])) continue;
+    std::pop_heap(best.begin(), best.end(), comes_before);
+    best.back() = position;
+    std::push_heap(best.begin(), best.end(), comes_before);
+  }
+}
+
 template <typename E>
 void TakeLargest(const CatalogCall& call) {
   using S = typename E::Storage;
@@ -65,12 +93,11 @@ void TakeLargest(const CatalogCall& call) {
       int32_t* const best = static_cast<int32_t*>(call.buffers[2]) + r * count;
       std::iota(best, best + count, 0);
       std::make_heap(best, best + count, comes_before);
-      for (int64_t i = count; i < size; ++i) {
-        const int32_t position = static_cast<int32_t>(i);
-        if (!comes_before(position, best[0])) continue;
-        std::pop_heap(best, best + count, comes_before);
-        best[count - 1] = position;
-        std::push_heap(best, best + count, comes_before);
+      for (int64_t i = count; i < size; i += kTopKBlock) {
+        const int64_t end = std::min(size, i + kTopKBlock);
+        const bool is_whole = end - i == kTopKBlock;
+        if (is_whole && !AnyComesBefore<E>(comes_before.row + i, comes_before.row[best[0]])) continue;
+        Offer(comes_before, i, end, {best, static_cast<size_t>(count)});
       }
       std::sort_heap(best, best + count, comes_before);
       for (int64_t j = 0; j < count; ++j) values[j] = comes_before.row[best[j]];

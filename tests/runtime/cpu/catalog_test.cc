@@ -144,8 +144,8 @@ std::string CheckOf(const std::string& name, std::vector<int64_t> parameters,
 
 TEST(CatalogTest, TopK) {
   for (DType dtype : kNumbers) {
-    for (const auto& [rows, size, count] :
-         std::vector<std::array<int64_t, 3>>{{1, 1, 1}, {3, 40, 1}, {2, 1000, 17}, {4, 30, 30}, {0, 5, 2}}) {
+    for (const auto& [rows, size, count] : std::vector<std::array<int64_t, 3>>{
+             {1, 1, 1}, {3, 40, 1}, {2, 1000, 17}, {4, 30, 30}, {0, 5, 2}, {1, 5003, 3}}) {
       const std::vector<double> x = RandomValues(rows * size, 4, /*whole=*/true);
       std::vector<double> values, positions;
       for (int64_t row = 0; row < rows; ++row) {
