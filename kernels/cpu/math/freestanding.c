@@ -10,23 +10,41 @@
 #include "sinter/kernels/cpu/math/trigonometry_f64.c"
 
 typedef uint8_t Block __attribute__((vector_size(32), aligned(1), may_alias));
+typedef uint8_t HalfBlock __attribute__((vector_size(16), aligned(1), may_alias));
+typedef uint64_t Word __attribute__((aligned(1), may_alias));
 
 // From this many bytes, the CPU's string instructions are at least as fast as a loop of vector moves.
 enum { kStringThreshold = 2048 };
 
-void* memcpy(void* restrict to, const void* restrict from, size_t size) {
+// Copies size bytes, of one to two values of the type, as the first and the last value. Both are read first.
+#define COPY_ENDS(Type, target, source, size)                           \
+  do {                                                                  \
+    const Type first = *(const Type*)(source);                          \
+    const Type last = *(const Type*)((source) + (size) - sizeof(Type)); \
+    *(Type*)(target) = first;                                           \
+    *(Type*)((target) + (size) - sizeof(Type)) = last;                  \
+  } while (0)
+
+// Not `restrict`: memmove also copies to a lower address that overlaps the source.
+void* memcpy(void* to, const void* from, size_t size) {
   uint8_t* target = to;
   const uint8_t* source = from;
   if (size >= kStringThreshold) {
     __asm__ volatile("rep movsb" : "+D"(target), "+S"(source), "+c"(size) : : "memory");
-    return to;
+  } else if (size >= sizeof(Block)) {
+    // The last block overlaps the one before. It is read before a block overwrites it.
+    const Block last = *(const Block*)(source + size - sizeof(Block));
+    uint8_t* const end = target + size - sizeof(Block);
+    for (; target < end; target += sizeof(Block), source += sizeof(Block))
+      *(Block*)target = *(const Block*)source;
+    *(Block*)end = last;
+  } else if (size >= sizeof(HalfBlock)) {
+    COPY_ENDS(HalfBlock, target, source, size);
+  } else if (size >= sizeof(Word)) {
+    COPY_ENDS(Word, target, source, size);
+  } else {
+    for (; size > 0; --size) *target++ = *source++;
   }
-  for (; size >= sizeof(Block); size -= sizeof(Block)) {
-    *(Block*)target = *(const Block*)source;
-    target += sizeof(Block);
-    source += sizeof(Block);
-  }
-  for (; size > 0; --size) *target++ = *source++;
   return to;
 }
 
