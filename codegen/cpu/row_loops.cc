@@ -5,6 +5,7 @@
 #include "llvm/ADT/DenseSet.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "sinter/codegen/cpu/job_loops.h"
+#include "sinter/codegen/cpu/short_loops.h"
 #include "sinter/ir/dialect/tensor_types.h"
 
 namespace sinter::codegen {
@@ -18,8 +19,6 @@ using mlir::Value;
 namespace {
 
 constexpr int64_t kCacheLine = 64;  // Bytes.
-constexpr int64_t kVector = 16;     // Floats of the longest vectors.
-constexpr int64_t kLongRow = 512;   // In longer rows a mask gains less than its stores to kept values cost.
 
 class RowLoops : private LoopPart {
  public:
@@ -129,8 +128,8 @@ void RowLoops::EmitLanes(int phase, Value low, Value high) {
 void RowLoops::EmitLastLanes(int phase, Value first, Value count) {
   auto at = [&](Value lane) { t_.SetCoordinate(schedule_.reduced.back(), e_.add(first, lane)); };
   std::optional<int64_t> known = LoopContext::ConstantOf(count);
-  int64_t whole = known ? std::min(ir::RoundUp(*known, kVector), sums_.lanes()) : 0;
-  if (!known || *known == whole || schedule_.reduced.back().size > kLongRow) {
+  int64_t whole = known ? std::min(ir::RoundUp(*known, kVectorFloats), sums_.lanes()) : 0;
+  if (!known || *known == whole || schedule_.reduced.back().size > kLongestMaskedRow) {
     t_.For(e_.index(0), count, [&](Value lane) {
       at(lane);
       sums_.Accumulate(phase, lane);

@@ -18,19 +18,16 @@ namespace {
 
 // Loops of more iterations become vectors; the loop around a shorter one may.
 constexpr unsigned kUnrolled = 4;
-// Floats of a vector of 512 bits.
-constexpr unsigned kVector = 16;
-// The most iterations for which a masked last vector pays at any remainder, and at a remainder of more than
-// half a vector. Masks cost each vector of the loop.
-constexpr unsigned kMostMasked = 64, kMostMaskedIfLong = 512;
+// The most iterations for which a masked last vector pays at a remainder of less than half a vector.
+constexpr unsigned kMostMasked = 64;
 
 constexpr char kNoUnrolling[] = "llvm.loop.unroll.disable",
                kMasked[] = "llvm.loop.vectorize.predicate.enable";
 
 bool WorthMasks(unsigned count) {
-  unsigned rest = count % kVector;
+  unsigned rest = count % kVectorFloats;
   if (rest == 0 || llvm::isPowerOf2_32(count)) return false;
-  return count < (rest > kVector / 2 ? kMostMaskedIfLong : kMostMasked);
+  return count < (rest > kVectorFloats / 2 ? kLongestMaskedRow : kMostMasked);
 }
 
 // True if the loop reads from an object that it writes, such as accumulators. A masked store delays the next

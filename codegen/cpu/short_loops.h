@@ -21,6 +21,12 @@ class PassBuilder;
 
 namespace sinter::codegen {
 
+// Floats of a vector of 512 bits.
+inline constexpr unsigned kVectorFloats = 16;
+// The longest row, in elements, whose last elements a masked vector computes. In longer rows it gains less
+// than the masks of the other vectors cost.
+inline constexpr unsigned kLongestMaskedRow = 512;
+
 void VectoriseShortLoops(llvm::PassBuilder& builder, int vector_bits);
 
 }  // namespace sinter::codegen

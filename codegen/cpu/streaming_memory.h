@@ -12,7 +12,6 @@
 //
 // Contract: the results keep their bits. A function with such stores ends in a fence, so that its caller may
 // pass the memory to another thread as after ordinary stores.
-// memory to another thread as after ordinary stores.
 #ifndef SINTER_CODEGEN_CPU_STREAMING_MEMORY_H_
 #define SINTER_CODEGEN_CPU_STREAMING_MEMORY_H_
 
