@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -87,6 +88,75 @@ void SelectInstead(mlir::ModuleOp module, mlir::arith::CmpFPredicate x_wins) {
   });
 }
 
+// Finds numbers of 16 bits that were widened to f32 and not changed since. To narrow them again would take a
+// rounding of eight instructions, in which LLVM does not see that nothing is lost.
+class MovedBits {
+ public:
+  // Returns the value of type `narrow` that `wide` was widened from, or a choice between such values and
+  // constants if `wide` is one; null if there is none.
+  mlir::Value Of(mlir::Value wide, mlir::Type narrow) {
+    auto [known, is_new] = found_.try_emplace({wide, narrow});
+    if (!is_new) return known->second;
+    mlir::Value result = Find(wide, narrow);
+    found_[{wide, narrow}] = result;
+    return result;
+  }
+
+ private:
+  static mlir::Value Find(mlir::arith::ConstantOp constant, mlir::Type narrow) {
+    auto number = llvm::dyn_cast<mlir::FloatAttr>(constant.getValue());
+    if (!number) return nullptr;
+    llvm::APFloat value = number.getValue();
+    bool loses = false;
+    value.convert(llvm::cast<mlir::FloatType>(narrow).getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven,
+                  &loses);
+    if (loses || value.isNaN()) return nullptr;
+    mlir::OpBuilder b(constant);
+    return b.create<mlir::arith::ConstantOp>(constant.getLoc(), b.getFloatAttr(narrow, value));
+  }
+
+  // A bf16 is widened as KernelEmitter::Widen does: 16 zeros below its bits.
+  static mlir::Value Find(mlir::arith::BitcastOp bits, mlir::Type narrow) {
+    namespace arith = mlir::arith;
+    auto shift = bits.getIn().getDefiningOp<arith::ShLIOp>();
+    auto widened = shift ? shift.getLhs().getDefiningOp<arith::ExtUIOp>() : nullptr;
+    auto count = shift ? shift.getRhs().getDefiningOp<arith::ConstantOp>() : nullptr;
+    if (!narrow.isBF16() || !widened || !widened.getIn().getType().isInteger(16) || !count) return nullptr;
+    if (llvm::cast<mlir::IntegerAttr>(count.getValue()).getInt() != 16) return nullptr;
+    mlir::OpBuilder b(bits);
+    return b.create<arith::BitcastOp>(bits.getLoc(), narrow, widened.getIn());
+  }
+
+  mlir::Value Find(mlir::Value wide, mlir::Type narrow) {
+    namespace arith = mlir::arith;
+    if (!wide.getType().isF32()) return nullptr;
+    if (auto extension = wide.getDefiningOp<arith::ExtFOp>())
+      return extension.getIn().getType() == narrow ? extension.getIn() : nullptr;
+    if (auto constant = wide.getDefiningOp<arith::ConstantOp>()) return Find(constant, narrow);
+    if (auto bits = wide.getDefiningOp<arith::BitcastOp>()) return Find(bits, narrow);
+    auto select = wide.getDefiningOp<arith::SelectOp>();
+    if (!select) return nullptr;
+    mlir::Value on_true = Of(select.getTrueValue(), narrow);
+    mlir::Value on_false = on_true ? Of(select.getFalseValue(), narrow) : nullptr;
+    if (!on_false) return nullptr;
+    mlir::OpBuilder b(select);
+    return b.create<arith::SelectOp>(select.getLoc(), select.getCondition(), on_true, on_false);
+  }
+
+  llvm::DenseMap<std::pair<mlir::Value, mlir::Type>, mlir::Value> found_;
+};
+
+// Moves numbers of 16 bits as they are, also NaNs.
+void MoveBits(mlir::ModuleOp module) {
+  MovedBits moved;
+  module.walk([&](mlir::arith::TruncFOp narrowed) {
+    mlir::Value bits = moved.Of(narrowed.getIn(), narrowed.getType());
+    if (!bits) return;
+    narrowed.replaceAllUsesWith(bits);
+    narrowed.erase();
+  });
+}
+
 // Removes the functions' streaming attributes and returns them by function name.
 using StreamedDistances = llvm::StringMap<llvm::SmallVector<int64_t>>;
 StreamedDistances TakeStreamedDistances(mlir::ModuleOp module) {
@@ -121,6 +191,8 @@ absl::StatusOr<std::unique_ptr<llvm::Module>> LowerKernelsToLlvm(mlir::ModuleOp 
   CallVectorMath(module);
   SelectInstead<mlir::arith::MaximumFOp>(module, mlir::arith::CmpFPredicate::OGT);
   SelectInstead<mlir::arith::MinimumFOp>(module, mlir::arith::CmpFPredicate::OLT);
+
+  MoveBits(module);
 
   std::string diagnostics;
   mlir::ScopedDiagnosticHandler handler(mlir_context, [&](mlir::Diagnostic& diagnostic) {

@@ -308,6 +308,52 @@ TEST(FusedKernelTest, Bfloat16RoundsToNearestEven) {
   EXPECT_GT(actual[3] & 0x7fff, 0x7f80);
 }
 
+// Numbers of 16 bits that no op changes keep all their bits, and are not made f32.
+TEST(FusedKernelTest, MovesOfSixteenBitsKeepThem) {
+  for (std::string type : {"bf16", "f16"}) {
+    const std::string in = "tensor<2x300x" + type + ">", sum = "tensor<4x300x" + type + ">",
+                      out = "tensor<4x303x" + type + ">";
+    KernelRunner runner(CallText({in, in}, {out},
+                                 "%0 = sinter.concat %a0, %a1 dim 0 : (" + in + ", " + in + ") -> " + sum +
+                                     "\n%1 = sinter.pad %0 value 1.0 low [0, 1] high [0, 2] " +
+                                     "interior [0, 0] : " + sum + " -> " + out +
+                                     "\nsinter.yield %1 : " + out));
+    ASSERT_TRUE(runner.status().ok()) << runner.status();
+    std::vector<uint16_t> x(600), y(600), actual(4 * 303), expected;
+    const uint16_t one = type == "f16" ? 0x3c00 : 0x3f80;
+    // Among them NaNs that signal, infinities and denormals.
+    for (int i = 0; i < 600; ++i)
+      x[i] = static_cast<uint16_t>(i * 109), y[i] = static_cast<uint16_t>(~(i * 109));
+    for (int row = 0; row < 4; ++row) {
+      const std::vector<uint16_t>& from = row < 2 ? x : y;
+      expected.push_back(one);
+      expected.insert(expected.end(), from.begin() + row % 2 * 300, from.begin() + row % 2 * 300 + 300);
+      expected.insert(expected.end(), 2, one);
+    }
+    runner.Run({x.data(), y.data()}, {actual.data()});
+    EXPECT_EQ(actual, expected) << type;
+    EXPECT_THAT(runner.Assembly("x86-64-v3"),
+                AllOf(Not(HasSubstr("vpmovzxwd")), Not(HasSubstr("vcvtph2ps"))));
+  }
+}
+
+// The larger of two numbers is one of them; the rest of a chain is rounded once.
+TEST(FusedKernelTest, SixteenBitsAreRoundedOnce) {
+  KernelRunner relu(CallText({"tensor<1000xbf16>"}, {"tensor<1000xbf16>"}, R"(
+    %0 = sinter.relu %a0 : tensor<1000xbf16>
+    sinter.yield %0 : tensor<1000xbf16>)"));
+  ASSERT_TRUE(relu.status().ok()) << relu.status();
+  std::vector<uint16_t> x(1000), actual(1000);
+  for (int i = 0; i < 1000; ++i) x[i] = static_cast<uint16_t>(i * 67);
+  relu.Run({x.data()}, {actual.data()});
+  for (int i = 0; i < 1000; ++i) {
+    const bool is_nan = (x[i] & 0x7fff) > 0x7f80;
+    EXPECT_EQ(actual[i], is_nan || x[i] < 0x8000 ? x[i] : 0) << x[i];
+  }
+  // The rounding adds 0x7fff.
+  EXPECT_THAT(relu.Assembly("x86-64-v3"), Not(HasSubstr("32767")));
+}
+
 TEST(FusedKernelTest, EqualJobsShareALoop) {
   // Ten updates p - lr * g of different lengths.
   std::vector<std::string> ins = {"tensor<f32>"}, outs;

@@ -4,9 +4,10 @@
 
 SN_EXPORT uint16_t sn_bf16_from_f32(float x) {
   uint32_t bits = SnBits(x);
-  uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1)) >> 16;
-  uint32_t quiet_nan = (bits >> 16) | 0x40u;
-  return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? quiet_nan : rounded);
+  uint32_t rounded = bits + 0x7fffu + ((bits >> 16) & 1);
+  uint32_t quiet_nan = bits | 0x400000u;
+  // A comparison of floats, because it is one instruction.
+  return (uint16_t)((x != x ? quiet_nan : rounded) >> 16);
 }
 
 SN_EXPORT float sn_f32_from_bf16(uint16_t bits) { return SnFloat((uint32_t)bits << 16); }
