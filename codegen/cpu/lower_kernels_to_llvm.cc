@@ -1,5 +1,6 @@
 #include "sinter/codegen/cpu/lower_kernels_to_llvm.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
@@ -24,6 +26,7 @@
 
 namespace sinter::codegen {
 
+namespace LLVM = mlir::LLVM;
 namespace math = mlir::math;
 
 namespace {
@@ -157,6 +160,68 @@ void MoveBits(mlir::ModuleOp module) {
   });
 }
 
+// True if an index is known not to be negative. Numbers of units, which functions take, are not.
+bool IsNonNegative(mlir::Value index) {
+  namespace arith = mlir::arith;
+  if (auto argument = llvm::dyn_cast<mlir::BlockArgument>(index)) {
+    auto loop = llvm::dyn_cast<mlir::scf::ForOp>(argument.getOwner()->getParentOp());
+    if (!loop) return llvm::isa<mlir::func::FuncOp>(argument.getOwner()->getParentOp());
+    return argument == loop.getInductionVar() && IsNonNegative(loop.getLowerBound());
+  }
+  mlir::Operation* op = index.getDefiningOp();
+  if (auto constant = llvm::dyn_cast<arith::ConstantIndexOp>(op)) return constant.value() >= 0;
+  if (llvm::isa<arith::MaxSIOp>(op)) return llvm::any_of(op->getOperands(), IsNonNegative);
+  return llvm::isa<arith::AddIOp, arith::MulIOp, arith::DivSIOp, arith::RemSIOp, arith::MinSIOp>(op) &&
+         llvm::all_of(op->getOperands(), IsNonNegative);
+}
+
+// Returns the number of loops around the innermost block whose arguments decide the value.
+int LoopsThatDecide(mlir::Value index) {
+  int depth = 0;
+  if (auto argument = llvm::dyn_cast<mlir::BlockArgument>(index)) {
+    for (mlir::Operation* op = argument.getOwner()->getParentOp(); op != nullptr; op = op->getParentOp())
+      ++depth;
+    return depth;
+  }
+  for (mlir::Value operand : index.getDefiningOp()->getOperands())
+    depth = std::max(depth, LoopsThatDecide(operand));
+  return depth;
+}
+
+void CollectTerms(mlir::Value sum, llvm::SmallVectorImpl<mlir::Value>& terms) {
+  if (auto add = sum.getDefiningOp<mlir::arith::AddIOp>()) {
+    CollectTerms(add.getLhs(), terms);
+    CollectTerms(add.getRhs(), terms);
+  } else {
+    terms.push_back(sum);
+  }
+}
+
+// Adds the terms of a position to the pointer one after another, those of outer loops first. LLVM makes an
+// `or` of a sum whose terms share no bits, such as 128 * row and a column below 64. Once it has forgotten why,
+// it cannot tell where the loop reads next, and does not vectorise it. Terms that are not negative keep every
+// partial sum within the tensor.
+void AddTermsApart(mlir::ModuleOp module) {
+  module.walk([](LLVM::GEPOp address) {
+    if (address.getDynamicIndices().size() != 1) return;
+    auto cast = address.getDynamicIndices()[0].getDefiningOp<mlir::arith::IndexCastOp>();
+    llvm::SmallVector<mlir::Value> terms;
+    if (cast) CollectTerms(cast.getIn(), terms);
+    if (terms.size() < 2 || !llvm::all_of(terms, IsNonNegative)) return;
+    llvm::stable_sort(terms,
+                      [](mlir::Value a, mlir::Value b) { return LoopsThatDecide(a) < LoopsThatDecide(b); });
+    mlir::OpBuilder b(address);
+    mlir::Value pointer = address.getBase();
+    for (mlir::Value term : terms) {
+      mlir::Value offset = b.create<mlir::arith::IndexCastOp>(cast.getLoc(), cast.getType(), term);
+      pointer = b.create<LLVM::GEPOp>(address.getLoc(), address.getType(), address.getElemType(), pointer,
+                                      llvm::ArrayRef<LLVM::GEPArg>{offset}, /*inbounds=*/true);
+    }
+    address.replaceAllUsesWith(pointer);
+    address.erase();
+  });
+}
+
 // Removes the functions' streaming attributes and returns them by function name.
 using StreamedDistances = llvm::StringMap<llvm::SmallVector<int64_t>>;
 StreamedDistances TakeStreamedDistances(mlir::ModuleOp module) {
@@ -193,6 +258,7 @@ absl::StatusOr<std::unique_ptr<llvm::Module>> LowerKernelsToLlvm(mlir::ModuleOp 
   SelectInstead<mlir::arith::MinimumFOp>(module, mlir::arith::CmpFPredicate::OLT);
 
   MoveBits(module);
+  AddTermsApart(module);
 
   std::string diagnostics;
   mlir::ScopedDiagnosticHandler handler(mlir_context, [&](mlir::Diagnostic& diagnostic) {

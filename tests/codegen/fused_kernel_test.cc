@@ -354,6 +354,25 @@ TEST(FusedKernelTest, SixteenBitsAreRoundedOnce) {
   EXPECT_THAT(relu.Assembly("x86-64-v3"), Not(HasSubstr("32767")));
 }
 
+// Columns below the length of a row, a power of two: their sum with the row's first position shares no bits.
+TEST(FusedKernelTest, HalvesOfRowsAreVectors) {
+  KernelRunner runner(CallText({"tensor<40x128xf32>"}, {"tensor<40x128xf32>"}, R"(
+    %0 = sinter.slice %a0 [0, 0] [40, 64] [1, 1] : tensor<40x128xf32> -> tensor<40x64xf32>
+    %1 = sinter.slice %a0 [0, 64] [40, 128] [1, 1] : tensor<40x128xf32> -> tensor<40x64xf32>
+    %2 = sinter.sigmoid %0 : tensor<40x64xf32>
+    %3 = sinter.mul %1, %2 : tensor<40x64xf32>
+    %4 = sinter.concat %3, %2 dim 1 : (tensor<40x64xf32>, tensor<40x64xf32>) -> tensor<40x128xf32>
+    sinter.yield %4 : tensor<40x128xf32>)"));
+  ASSERT_TRUE(runner.status().ok()) << runner.status();
+  Floats x = Random(40 * 128), expected(40 * 128);
+  for (int i = 0; i < 40 * 128; ++i) {
+    const int gate = i / 128 * 128 + i % 64;
+    expected[i] = (i % 128 < 64 ? x[gate + 64] : 1) / (1 + std::exp(-x[gate]));
+  }
+  ExpectNear(RunOne(runner, {x.data()}, 40 * 128), expected);
+  ExpectWholeVectors(runner);
+}
+
 TEST(FusedKernelTest, EqualJobsShareALoop) {
   // Ten updates p - lr * g of different lengths.
   std::vector<std::string> ins = {"tensor<f32>"}, outs;
