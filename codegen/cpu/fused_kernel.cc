@@ -25,7 +25,8 @@ using mlir::Value;
 struct KernelModule::JobCall {
   std::string body;
   SlotList slots;
-  int64_t first = 0;  // The kernel's unit that is this job's first.
+  int64_t first = 0;   // The kernel's unit that is this job's first.
+  int64_t spread = 0;  // The kernel's units, if this job's are spread over all of them; 0: see `first`.
   int64_t units = 0;
   int64_t unit_length = 1;  // Elements a unit for functions that count elements (flat loops); else 1.
   int64_t length = 0;       // Total count that the function takes, in elements or units.
@@ -40,6 +41,22 @@ constexpr size_t kMostJobs = 64;
 // The fewest calls of one function that become a loop over a table.
 constexpr size_t kFewestTabled = 8;
 constexpr double kWorthAThread = 65536;  // In simple operations: some microseconds.
+// The fewest units of a job that are spread: fewer could not be shared evenly.
+constexpr int64_t kFewestSpread = 4;
+
+// True if all that the jobs compute are parts of the rows of one buffer.
+bool ShareRows(ArrayRef<Job> jobs) {
+  if (jobs.size() < 2 || jobs.size() > kMostJobs) return false;
+  const Slot* rows = nullptr;
+  for (const Job& job : jobs) {
+    if (!job.reductions.empty() || !job.reduced_outputs.empty() || job.full_outputs.empty()) return false;
+    for (const JobOutput& output : job.full_outputs) {
+      if (rows == nullptr) rows = &output.slot;
+      if (!output.part || output.slot.kind != rows->kind || output.slot.index != rows->index) return false;
+    }
+  }
+  return true;
+}
 
 // Marks the function's pointers that stream. `slots` are the function's first arguments.
 void SetStreamed(mlir::func::FuncOp function, const CallSlots& of_call, const SlotList& slots,
@@ -92,6 +109,15 @@ KernelLaunch KernelModule::AddLaunch(const CallSlots& slots, std::vector<Job>& j
     launch.units += calls.back().units;
     launch.scratch_bytes = std::max(launch.scratch_bytes, calls.back().scratch_bytes);
     cost += calls.back().cost;
+  }
+  // A thread then writes all parts of its rows, a few rows at a time. Otherwise threads would take each
+  // other's cache lines where parts meet, and one thread would write a line several times.
+  bool is_spread = ShareRows(jobs) && llvm::all_of(calls, [](const JobCall& job) {
+                     return job.units >= kFewestSpread && job.unit_length == 1;
+                   });
+  if (is_spread) {
+    launch.units = llvm::max_element(calls, [](auto& a, auto& b) { return a.units < b.units; })->units;
+    for (JobCall& job : calls) job.spread = launch.units;
   }
   launch.inputs = read.slots();
   launch.outputs = written.slots();
@@ -190,7 +216,7 @@ mlir::func::FuncOp KernelModule::EmitKernel(mlir::Location loc, ArrayRef<JobCall
   for (const JobCall& job : jobs) by_body[job.body].push_back(&job);
   SmallVector<const JobCall*> single;
   for (const JobCall& job : jobs) {
-    if (by_body[job.body].size() < kFewestTabled) single.push_back(&job);
+    if (job.spread > 0 || by_body[job.body].size() < kFewestTabled) single.push_back(&job);
   }
   if (jobs.size() == single.size() && jobs.size() <= kMostJobs)
     return EmitCalls(loc, single, jobs.size() == 1, buffers);
@@ -245,23 +271,35 @@ mlir::func::FuncOp KernelModule::EmitCalls(mlir::Location loc, ArrayRef<const Jo
   }
   Value begin = b.create<mlir::arith::IndexCastOp>(loc, b.getIndexType(), entry->getArgument(1));
   Value end = b.create<mlir::arith::IndexCastOp>(loc, b.getIndexType(), entry->getArgument(2));
-  for (const JobCall* job : jobs) {
-    // Returns the job's part of [begin, end), in the units of its function; empty if the ranges do not
-    // intersect.
-    auto local = [&](Value unit, bool is_end) {
-      Value offset = e.sub(unit, e.index(job->first));
-      if (!alone) offset = e.max(offset, e.index(0));
-      offset = e.mul(offset, e.index(job->unit_length));
-      return is_end && (!alone || job->unit_length > 1) ? e.min(offset, e.index(job->length)) : offset;
-    };
+  auto call = [&](const JobCall* job, Value from, Value to) {
     SmallVector<Value> arguments;
     for (const Slot& slot : job->slots.slots()) arguments.push_back(pointers.at(buffers.NumberOf(slot)));
-    arguments.push_back(entry->getArgument(3));
-    arguments.push_back(local(begin, false));
-    arguments.push_back(local(end, true));
+    arguments.append({entry->getArgument(3), from, to});
     b.create<mlir::func::CallOp>(loc, job->body, mlir::TypeRange(), arguments);
+  };
+  if (jobs.front()->spread > 0) {
+    auto loop = b.create<mlir::scf::ForOp>(loc, begin, end, e.index(1));
+    mlir::OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    for (const JobCall* job : jobs) {
+      auto local = [&](Value unit) { return e.div(e.mul(unit, e.index(job->units)), e.index(job->spread)); };
+      Value unit = loop.getInductionVar();
+      call(job, local(unit), local(e.add(unit, e.index(1))));
+    }
+  } else {
+    for (const JobCall* job : jobs) {
+      // Returns the job's part of [begin, end), in the units of its function; empty if the ranges do not
+      // intersect.
+      auto local = [&](Value unit, bool is_end) {
+        Value offset = e.sub(unit, e.index(job->first));
+        if (!alone) offset = e.max(offset, e.index(0));
+        offset = e.mul(offset, e.index(job->unit_length));
+        return is_end && (!alone || job->unit_length > 1) ? e.min(offset, e.index(job->length)) : offset;
+      };
+      call(job, local(begin, false), local(end, true));
+    }
   }
-  b.create<mlir::func::ReturnOp>(loc);
+  mlir::OpBuilder::atBlockEnd(entry).create<mlir::func::ReturnOp>(loc);
   return function;
 }
 
