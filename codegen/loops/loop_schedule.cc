@@ -139,8 +139,8 @@ int FindCross(const Footprint& footprint, ArrayRef<Loop> loops) {
     }
   }
   int best = std::max_element(votes.begin(), votes.end()) - votes.begin();
-  return votes[best] > 0 && loops[best].size >= kShortLoop && inner.size >= kShortLoop && against > 0 ? best
-                                                                                                      : -1;
+  bool fills_tiles = loops[best].size >= kShortLoop && inner.size >= kShortLoop / 2;
+  return votes[best] > 0 && fills_tiles && against > 0 ? best : -1;
 }
 
 // True if the tensor is kept already; a tensor is kept at one position only.
