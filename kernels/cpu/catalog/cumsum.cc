@@ -9,6 +9,9 @@
 // It walks along the dimension with its sums in registers, which begin with the sums of the pieces before.
 // Those come from a pass of their own, so several threads share one long row; the pieces depend on the sizes
 // alone. Floats are summed in f64, so that the error does not grow with the length.
+//
+// Without inner dimensions each sum waits for the one before. Four lines (pieces of rows) are then walked at
+// once, in blocks that are converted to f64 and back as vectors.
 #include <algorithm>
 #include <type_traits>
 
@@ -22,6 +25,8 @@ enum Parameter { kDType, kOuter, kSize, kInner, kReverse };
 constexpr std::string_view kParameters[] = {"dtype", "outer", "size", "inner", "reverse"};
 constexpr int64_t kBlock = 32, kPiece = 4096, kFewestUnits = 32;
 constexpr int64_t kGrainElements = 8192;
+// Lines that are walked at once, the fewest lines for which this leaves enough units, and elements of a block.
+constexpr int64_t kLines = 4, kFewestLines = 32, kStaged = 64;
 
 std::string Check(std::span<const int64_t> p, std::span<const CatalogOperand> operands) {
   if (std::string problem = CheckNumberType(p[kDType], "the tensor"); !problem.empty()) return problem;
@@ -58,10 +63,10 @@ class Summation {
 
   void Run() const {
     if (pieces_ > 1) {
-      ForUnits([this](const Unit& unit) { Walk</*kStores=*/false>(unit); });
+      Pass</*kStores=*/false>();
       StartPieces();
     }
-    ForUnits([this](const Unit& unit) { Walk</*kStores=*/true>(unit); });
+    Pass</*kStores=*/true>();
   }
 
  private:
@@ -73,6 +78,73 @@ class Summation {
   struct Unit {
     int64_t outer, piece, first, width;
   };
+
+  // A piece of a row, with elements next to each other.
+  struct Line {
+    const S* x;
+    S* y;
+    Accumulator* kept;  // Null if the row is one piece.
+    int64_t length;
+  };
+
+  template <bool kStores>
+  void Pass() const {
+    if (p_[kInner] != 1) return ForUnits([this](const Unit& unit) { Walk<kStores>(unit); });
+    p_[kReverse] != 0 ? ForLines<kStores, -1>() : ForLines<kStores, 1>();
+  }
+
+  template <bool kStores, int64_t kStep>
+  void ForLines() const {
+    const int64_t lines = p_[kOuter] * pieces_, at_once = lines < kFewestLines ? 1 : kLines;
+    call_.parallel.For((lines + at_once - 1) / at_once, 1 + kGrainElements / (length_ * at_once + 1),
+                       [&](int64_t begin, int64_t end, int) {
+                         Line line[kLines];
+                         for (int64_t unit = begin; unit < end; ++unit) {
+                           const int64_t first = unit * at_once, count = std::min(lines - first, at_once);
+                           for (int64_t i = 0; i < count; ++i) line[i] = LineOf(first + i);
+                           const bool are_equal = std::all_of(
+                               line, line + count, [&](const Line& l) { return l.length == line[0].length; });
+                           if (count == kLines && are_equal) {
+                             WalkLines<kStores, kStep, kLines>(line);
+                           } else {
+                             for (int64_t i = 0; i < count; ++i) WalkLines<kStores, kStep, 1>(line + i);
+                           }
+                         }
+                       });
+  }
+
+  Line LineOf(int64_t number) const {
+    const int64_t outer = number / pieces_, piece = number % pieces_, size = p_[kSize];
+    const int64_t begin = piece * length_;
+    const int64_t at = outer * size + (p_[kReverse] != 0 ? size - 1 - begin : begin);
+    return {static_cast<const S*>(call_.buffers[0]) + at, static_cast<S*>(call_.buffers[1]) + at,
+            pieces_ > 1 ? SumsOf(outer, piece) : nullptr, std::min(length_, size - begin)};
+  }
+
+  // Walks along lines of one length at once. kStep is 1 or, backwards, -1.
+  template <bool kStores, int64_t kStep, int64_t kCount>
+  void WalkLines(const Line* lines) const {
+    Accumulator sums[kCount] = {}, staged[kCount][kStaged];
+    for (int64_t i = 0; i < kCount; ++i) {
+      if (kStores && lines[i].kept != nullptr) sums[i] = *lines[i].kept;
+    }
+    for (int64_t k = 0; k < lines[0].length; k += kStaged) {
+      const int64_t n = std::min(kStaged, lines[0].length - k);
+      for (int64_t i = 0; i < kCount; ++i) {
+        const S* const x = lines[i].x + k * kStep;
+        for (int64_t j = 0; j < n; ++j) staged[i][j] = static_cast<Accumulator>(E::Load(x[j * kStep]));
+      }
+      for (int64_t j = 0; j < n; ++j) {
+        for (int64_t i = 0; i < kCount; ++i) staged[i][j] = sums[i] += staged[i][j];
+      }
+      for (int64_t i = 0; kStores && i < kCount; ++i) {
+        S* const y = lines[i].y + k * kStep;
+        for (int64_t j = 0; j < n; ++j)
+          y[j * kStep] = E::Store(static_cast<typename E::Compute>(staged[i][j]));
+      }
+    }
+    for (int64_t i = 0; !kStores && i < kCount; ++i) *lines[i].kept = sums[i];
+  }
 
   template <typename Function>
   void ForUnits(Function function) const {

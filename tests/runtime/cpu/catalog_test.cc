@@ -91,7 +91,10 @@ TEST(CatalogTest, Cumsum) {
                                                                                   {1, 1, 1},
                                                                                   {2, 0, 3},
                                                                                   {0, 3, 1},
+                                                                                  {43, 9, 1},
                                                                                   {1, 9000, 1},
+                                                                                  {20, 4300, 1},
+                                                                                  {20, 8192, 1},
                                                                                   {2, 4097, 3},
                                                                                   {1, 8192, 33}}) {
         // Long rows are cut into pieces. Their sums do not fit into a byte; whole numbers are not rounded.
