@@ -55,6 +55,32 @@ TEST(PredictedMemoryTest, TheGradientOfAttentionKeepsScores) {
   EXPECT_EQ(tools::PredictMemory(of_kernels.table(), 1e9)[0].libraries, 0u) << "no library computes a step";
 }
 
+// A product in the body of a loop, and none outside of it.
+TEST(PredictedMemoryTest, BodiesOfLoopsCallLibraries) {
+  TestPlan made;
+  made.UseDevices({Device::Gpu(0)});
+  {
+    TestFunction body(made, made.table.fragments, "body");
+    fb::MatmulStepT step;
+    step.m = step.n = step.k = 2, step.batch = 1, step.dtype = fb::DType::F32;
+    const uint32_t a = body.Parameter(DType::kF32, {2, 2}), b = body.Parameter(DType::kF32, {2, 2});
+    body.Matmul(step, {a, b}, {body.Parameter(DType::kF32, {2, 2}, true)});
+  }
+  TestFunction f(made, "f");
+  const uint32_t x = f.Input("x", DType::kF32, {2, 2}), y = f.Arena(DType::kF32, {2, 2});
+  f.Arena(DType::kF32, {16});  // The loop's workspace begins behind it.
+  const auto at = [](uint32_t operand) {
+    fb::LoopArgumentT argument;
+    argument.operand = operand;
+    return argument;
+  };
+  f.Loop(0, 3, {at(0), at(0), at(1)}, {x}, {y});
+  f.Output("y", y);
+  const absl::StatusOr<Plan> plan = made.Make();
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(tools::PredictMemory(plan->table(), 1000)[0].libraries, 1000u);
+}
+
 // GPUs that write into each other's memory keep terms of large sums.
 TEST(PredictedMemoryTest, LargeSumsOfGpusTakeMemory) {
   CollectiveCase c{.members = 2, .sizes = {1 << 20}, .device_kind = DeviceKind::kGpu};

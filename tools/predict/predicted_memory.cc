@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sinter/runtime/host/round_up.h"
+#include "sinter/runtime/plan/all_steps.h"
 #include "sinter/runtime/plan/plan_devices.h"
 #include "sinter/runtime/plan/sum_shares.h"
 #include "sinter/tools/plan_text.h"
@@ -77,16 +78,17 @@ std::vector<PredictedMemory> PredictMemory(const fb::Plan& plan, double library_
       memory.arena = std::max(memory.arena, Rounded(ArenaBytes(*function, d)));
       if (!is_host) memory.inputs = std::max(memory.inputs, Rounded(InputBytes(*function, d)));
       reads_constants = reads_constants || ReadsConstants(*function, d);
-      for (const fb::Step* step : OrEmpty(function->steps())) {
-        if (step->device() != d) continue;
-        memory.workspaces = std::max(memory.workspaces, step->workspace_bytes());
-        has_library = has_library || (!is_host && IsOfLibrary(*step));
-        const fb::AttentionStep* const attention = step->body_as_AttentionStep();
-        if (attention != nullptr && attention->backward()) {
-          memory.libraries = std::max(memory.libraries, ScoreBytes(*attention));
-        }
-      }
     }
+    // Also the steps of loops' bodies.
+    ForEachStep(plan, [&](const fb::Step& step) {
+      if (step.device() != d) return;
+      memory.workspaces = std::max(memory.workspaces, step.workspace_bytes());
+      has_library = has_library || (!is_host && IsOfLibrary(step));
+      const fb::AttentionStep* const attention = step.body_as_AttentionStep();
+      if (attention != nullptr && attention->backward()) {
+        memory.libraries = std::max(memory.libraries, ScoreBytes(*attention));
+      }
+    });
     if (!is_host && reads_constants) memory.constants = Rounded(OrEmpty(plan.constants()).size());
     if (!is_host) memory.exchanges = Rounded(ShareWorkspaceBytes(plan, d));
     if (has_library) memory.libraries = std::max(memory.libraries, static_cast<uint64_t>(library_bytes));
