@@ -120,6 +120,27 @@ TEST(OnnxImportTest, CallsFunctions) {
   EXPECT_ERROR(ImportGraph(m.Model()), absl::StatusCode::kInvalidArgument, "in a circle");
 }
 
+// Numbers that a float of 8 bits cannot hold become its largest one, unless the model says otherwise.
+TEST(OnnxImportTest, CastsToFloatsOf8Bits) {
+  for (const bool saturates : {true, false}) {
+    ModelWriter m(19);
+    m.Input("x", kOnnxF32, {3});
+    onnx::NodeProto& node = m.Node("Cast", {"x"}, {"small"});
+    node.attribute = {{.name = "to", .i = 17}};
+    if (!saturates) ModelWriter::Attribute(node, "saturate").i = 0;
+    m.Node("Cast", {"small"}, {"y"}).attribute = {{.name = "to", .i = 1}};
+    m.Output("y");
+    absl::StatusOr<Graph> graph = ImportGraph(m.Model());
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    Session session = MustStart(*graph);
+    const HostTensor x = *HostTensor::FromVector<float>({3}, {1.25f, 1000, -1000});
+    const std::vector<float> y = Floats(session, "main", {{"x", x}}, "y");
+    EXPECT_EQ(y[0], 1.25f);
+    EXPECT_EQ(std::isnan(y[1]) && std::isnan(y[2]), !saturates);
+    EXPECT_EQ(y[1] == 448 && y[2] == -448, saturates);
+  }
+}
+
 absl::Status StatusOfOp(const std::string& op, const std::string& domain = "") {
   ModelWriter m(17);
   m.Input("x", kOnnxF32, {2, 3});

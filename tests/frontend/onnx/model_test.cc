@@ -45,6 +45,9 @@ TEST(OnnxModelTest, RefusesWhatIsNoModel) {
   limits.file_bytes = 10;
   EXPECT_ERROR(OnnxModel::Parse(SmallModel().Bytes(), "a.onnx", limits), absl::StatusCode::kResourceExhausted,
                "at most 10 are read");
+  const ScratchFolder folder;
+  EXPECT_ERROR(OnnxModel::Open(folder.Write("a.onnx", SmallModel().Bytes()), limits),
+               absl::StatusCode::kResourceExhausted, "a.onnx");
   limits = {};
   limits.nodes = 1;
   EXPECT_ERROR(OnnxModel::Parse(SmallModel().Bytes(), "a.onnx", limits), absl::StatusCode::kInvalidArgument,
