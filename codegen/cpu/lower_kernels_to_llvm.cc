@@ -198,9 +198,9 @@ void CollectTerms(mlir::Value sum, llvm::SmallVectorImpl<mlir::Value>& terms) {
 }
 
 // Adds the terms of a position to the pointer one after another, those of outer loops first. LLVM makes an
-// `or` of a sum whose terms share no bits, such as 128 * row and a column below 64. Once it has forgotten why,
-// it cannot tell where the loop reads next, and does not vectorise it. Terms that are not negative keep every
-// partial sum within the tensor.
+// `or` of a sum whose terms share no bits, such as 128 * row and a column below 64. Once it has forgotten
+// why, it cannot tell where the loop reads next, and does not vectorise it. Terms that are not negative keep
+// every partial sum within the tensor.
 void AddTermsApart(mlir::ModuleOp module) {
   module.walk([](LLVM::GEPOp address) {
     if (address.getDynamicIndices().size() != 1) return;

@@ -25,7 +25,7 @@ enum Parameter { kDType, kOuter, kSize, kInner, kReverse };
 constexpr std::string_view kParameters[] = {"dtype", "outer", "size", "inner", "reverse"};
 constexpr int64_t kBlock = 32, kPiece = 4096, kFewestUnits = 32;
 constexpr int64_t kGrainElements = 8192;
-// Lines that are walked at once, the fewest lines for which this leaves enough units, and elements of a block.
+// Lines that are walked at once, the fewest lines for which this leaves enough units, elements of a block.
 constexpr int64_t kLines = 4, kFewestLines = 32, kStaged = 64;
 
 std::string Check(std::span<const int64_t> p, std::span<const CatalogOperand> operands) {
