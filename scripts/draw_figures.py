@@ -21,8 +21,8 @@ FIELDS = {"group", "what", "by", "device", "date", "section"}
 # Measures of the chart, in its own units.
 LEFT, RIGHT, ROW, TOP, TITLE = 400, 60, 26, 60, 34
 WIDTH = 920
-LEAST, MOST = 0.04, 4.0
-TICKS = (0.05, 0.1, 0.2, 0.5, 1, 2, 4)
+LEAST, MOST = 0.04, 8.0
+TICKS = (0.05, 0.1, 0.2, 0.5, 1, 2, 4, 8)
 FASTER, SLOWER, TEXT, LINE = "#2f6b3b", "#b4541a", "#1c2d44", "#c8d2df"
 
 
