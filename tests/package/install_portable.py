@@ -5,12 +5,12 @@ Only the linking differs: the script links the object files of an existing build
     install_portable.py NINJA CMAKE BUILD PORTABLE_BUILD PREFIX
 """
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 
 LIBRARIES = ("libsinter.so", "libsinter_runtime.so", "libsinter_c.so", "libsinter_compiler_c.so")
-TOOLS = ("tools/sinter", "tools/sinter-compile", "tools/sinter-opt")
 # Only a build with SINTER_PORTABLE has this library.
 FOREIGN_TARGETS = "libsinter_foreign_targets.a"
 
@@ -18,7 +18,10 @@ FOREIGN_TARGETS = "libsinter_foreign_targets.a"
 def main(ninja, cmake, build, portable, prefix):
     run = lambda command, folder=portable: subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
     run([ninja, FOREIGN_TARGETS])
-    for name in LIBRARIES + TOOLS:
+    installed = pathlib.Path(portable, "cmake_install.cmake").read_text()
+    tools = tuple(sorted(set(re.findall(f'"{re.escape(portable)}/(tools/[a-z-]+)"', installed))))
+    assert "tools/sinter" in tools, f"the installation has the tools {tools}"
+    for name in LIBRARIES + tools:
         lines = subprocess.run([ninja, "-t", "commands", name], cwd=portable, check=True, capture_output=True,
                                text=True).stdout.splitlines()
         links = [line for line in lines if f" -o {name}" in line]
