@@ -92,7 +92,7 @@ def op_family(tablegen, td):
 
 
 # Records of passes: those of passes/, and those of codegen, which run after the pass named.
-PASS_RECORDS = ("passes/passes.td", "passes/plan_passes.td", "codegen/plan/passes.td")
+PASS_RECORDS = ("passes/passes.td", "passes/fuse_passes.td", "passes/plan_passes.td", "codegen/plan/passes.td")
 CODEGEN_RUNS_AFTER = "sinter-lower-to-plan"
 
 

@@ -96,7 +96,8 @@ TEST(FilesPerChangeTest, AnAdditionTouchesFewFiles) {
 TEST(FilesPerChangeTest, APassTouchesFourFiles) {
   static const std::regex kRecord("\ndef ([A-Za-z]+) : Pass<\"sinter-([a-z-]+)\"");
   int passes = 0;
-  for (const char* records : {"passes/passes.td", "passes/plan_passes.td", "codegen/plan/passes.td"}) {
+  for (const char* records :
+       {"passes/passes.td", "passes/fuse_passes.td", "passes/plan_passes.td", "codegen/plan/passes.td"}) {
     const SourceFile* const file = FindSource(records);
     ASSERT_NE(file, nullptr) << records;
     const std::string text = file->Text();

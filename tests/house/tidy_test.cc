@@ -171,6 +171,7 @@ int CheckPasses(const std::string& path, const std::string& folder) {
 // A pass has a record, a source, a test and a stage of the same name.
 TEST(TidyTest, EveryPassHasASourceATestAndAStage) {
   EXPECT_GT(CheckPasses("passes/passes.td", "passes"), 5);
+  EXPECT_GT(CheckPasses("passes/fuse_passes.td", "passes"), 5);
   EXPECT_GT(CheckPasses("passes/plan_passes.td", "passes"), 5);
   EXPECT_GT(CheckPasses("codegen/plan/passes.td", "codegen"), 0);
 }
