@@ -136,7 +136,7 @@ CudaKernels::JobCall CudaKernels::EmitJob(const CallSlots& slots, Job& job, bool
   auto function = b.create<mlir::func::FuncOp>(call.getLoc(), "body", b.getFunctionType(types, {}));
   mlir::Block* entry = function.addEntryBlock();
   b.setInsertionPointToStart(entry);
-  ir::ScalarBuilder s(b, call.getLoc());
+  ir::ScalarBuilder s(b, call.getLoc(), /*casts_to_float8=*/true);
   auto place_of = [&](const Slot& slot) {
     Slot resolved = slots.Resolve(slot);
     int index = parameters.Find(resolved);

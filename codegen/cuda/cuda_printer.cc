@@ -30,6 +30,7 @@ std::string TypeName(Type type) {
   if (type.isF32()) return "float";
   if (type.isF64()) return "double";
   if (type.isF16() || type.isBF16()) return "u16";
+  if (llvm::isa<mlir::Float8E4M3FNType, mlir::Float8E5M2Type>(type)) return "u8";
   if (type.isInteger(1)) return "bool";
   if (auto integer = llvm::dyn_cast<mlir::IntegerType>(type)) return absl::StrCat("u", integer.getWidth());
   if (llvm::isa<LLVM::LLVMPointerType>(type)) return "char*";
@@ -380,6 +381,8 @@ class Printer {
     // A single rounding from f64 is not needed, because bf16 and f16 are computed in f32.
     if (to.isBF16()) return absl::StrCat("sn_to_bf16(", x, ")");
     if (to.isF16()) return absl::StrCat("sn_to_f16(", x, ")");
+    if (llvm::isa<mlir::Float8E4M3FNType>(to)) return absl::StrCat("sn_to_f8e4m3(", x, ")");
+    if (llvm::isa<mlir::Float8E5M2Type>(to)) return absl::StrCat("sn_to_f8e5m2(", x, ")");
     return absl::StrCat("(", TypeName(to), ")", x);
   }
 

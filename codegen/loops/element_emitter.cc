@@ -126,7 +126,8 @@ Value KernelEmitter::Narrow(Scalar scalar, Type element) {
   mlir::OpBuilder& b = s().builder();
   if (element.isInteger(1)) return b.create<arith::ExtUIOp>(s().loc(), b.getI8Type(), scalar.value);
   if (ir::IsStoredFloat(element)) {
-    return scalar.stored ? scalar.stored : ir::NarrowToFloat8(b, s().loc(), scalar.value, element);
+    return scalar.stored ? scalar.stored
+                         : ir::NarrowToFloat8(b, s().loc(), scalar.value, element, s().castsToFloat8());
   }
   if (element.isBF16() || element.isF16()) {
     return b.create<arith::TruncFOp>(s().loc(), element, scalar.value);

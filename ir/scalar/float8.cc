@@ -80,7 +80,12 @@ Value WidenFloat8(mlir::OpBuilder& builder, mlir::Location loc, Value bits, mlir
   return w.asFloat(w.make<arith::OrIOp>(sign, result));
 }
 
-Value NarrowToFloat8(mlir::OpBuilder& builder, mlir::Location loc, Value number, mlir::Type element) {
+Value NarrowToFloat8(mlir::OpBuilder& builder, mlir::Location loc, Value number, mlir::Type element,
+                     bool by_cast) {
+  if (by_cast) {
+    Value narrow = builder.create<arith::TruncFOp>(loc, element, number);
+    return builder.create<arith::BitcastOp>(loc, builder.getI8Type(), narrow);
+  }
   const Format f = FormatOf(element);
   const uint32_t drop = static_cast<uint32_t>(23 - f.mantissa);
   Float8Words w(builder, loc);

@@ -19,8 +19,9 @@ inline bool IsStoredFloat(mlir::Type type) {
 }
 
 mlir::Value WidenFloat8(mlir::OpBuilder& builder, mlir::Location loc, mlir::Value bits, mlir::Type element);
+// `by_cast`: by a cast, of targets that have one; else by integer code.
 mlir::Value NarrowToFloat8(mlir::OpBuilder& builder, mlir::Location loc, mlir::Value number,
-                           mlir::Type element);
+                           mlir::Type element, bool by_cast = false);
 
 }  // namespace sinter::ir
 

@@ -292,7 +292,7 @@ Scalar ScalarBuilder::cast(Scalar x, Type element) {
     }
     if (to == element) return result;
     if (IsStoredFloat(element)) {
-      return wrapStored(NarrowToFloat8(builder_, loc_, result.value, element), element);
+      return wrapStored(NarrowToFloat8(builder_, loc_, result.value, element, casts_to_float8_), element);
     }
     // bf16 and f16 are computed in f32: round to the storage type's precision.
     Value narrow = builder_.create<arith::TruncFOp>(loc_, element, result.value);

@@ -30,10 +30,13 @@ struct Scalar {
 
 class ScalarBuilder {
  public:
-  ScalarBuilder(mlir::OpBuilder& builder, mlir::Location loc) : builder_(builder), loc_(loc) {}
+  // `casts_to_float8`: the target has conversions from f32 to 8-bit floats; else they are integer code.
+  ScalarBuilder(mlir::OpBuilder& builder, mlir::Location loc, bool casts_to_float8 = false)
+      : builder_(builder), loc_(loc), casts_to_float8_(casts_to_float8) {}
 
   mlir::OpBuilder& builder() { return builder_; }
   mlir::Location loc() const { return loc_; }
+  bool castsToFloat8() const { return casts_to_float8_; }
 
   // ComputeType: the type in which elements of storage type `element` are computed. IsUnsigned: true if they
   // are unsigned.
@@ -112,6 +115,7 @@ class ScalarBuilder {
  private:
   mlir::OpBuilder& builder_;
   mlir::Location loc_;
+  bool casts_to_float8_;
 };
 
 inline Scalar operator+(Scalar x, Scalar y) { return x.builder->add(x, y); }

@@ -141,6 +141,42 @@ __device__ __forceinline__ u16 sn_to_f16(float x) {
   return r;
 }
 
+// 8-bit floats as their bits, rounded to nearest even. Too large numbers become NaN in f8e4m3 and infinity in
+// f8e5m2. NaN becomes 0x7f of the same sign.
+//
+// Returns the rounded bits of a magnitude that is not too large, from its bits as f32. For subnormal results
+// it is added to a power of two whose last place is their unit.
+template <int kMantissa, int kBias>
+__device__ __forceinline__ u32 sn_round_to_f8(u32 magnitude) {
+  const int drop = 23 - kMantissa;
+  const u32 kSubnormals = (u32)(127 + 24 - kBias - kMantissa) << 23;
+  const u32 rebiased = magnitude - ((u32)(127 - kBias) << 23);
+  const u32 normal = (rebiased + ((1u << (drop - 1)) - 1u) + (rebiased >> drop & 1u)) >> drop;
+  const u32 sum = __float_as_uint(__uint_as_float(magnitude) + __uint_as_float(kSubnormals));
+  return magnitude >= (u32)(128 - kBias) << 23 ? normal : sum - kSubnormals;
+}
+__device__ __forceinline__ u8 sn_to_f8e4m3(float x) {
+  const u32 word = __float_as_uint(x), magnitude = word & 0x7fffffffu, sign = word >> 24 & 0x80u;
+#if __CUDA_ARCH__ >= 890
+  u16 bits;
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(bits) : "f"(0.0f), "f"(x));
+#else
+  const u32 bits = sign | sn_round_to_f8<3, 7>(magnitude);
+#endif
+  return (u8)(magnitude >= 0x43e80001u ? sign | 0x7fu : bits);
+}
+__device__ __forceinline__ u8 sn_to_f8e5m2(float x) {
+  const u32 word = __float_as_uint(x), magnitude = word & 0x7fffffffu, sign = word >> 24 & 0x80u;
+#if __CUDA_ARCH__ >= 890
+  u16 bits;
+  asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(bits) : "f"(0.0f), "f"(x));
+#else
+  const u32 bits = sign | sn_round_to_f8<2, 15>(magnitude);
+#endif
+  const u32 large = sign | (magnitude > 0x7f800000u ? 0x7fu : 0x7cu);
+  return (u8)(magnitude >= 0x47700000u ? large : bits);
+}
+
 // Returns the value of the lane whose number differs in the bits of `mask`. All lanes of the warp must take
 // part.
 template <typename T>

@@ -128,6 +128,31 @@ TEST_F(CudaKernelsTest, ExponentialsAreThePreludesAndResultsRoundedOnce) {
   ExpectCompiles();
 }
 
+constexpr char kNarrowFloats[] = R"mlir(
+  %x = plan.input "x" on <gpu, 0> : <tensor<4096xf32>>
+  %y = plan.alloc at 0 on <gpu, 0> : <tensor<4096xf8E4M3FN>>
+  %z = plan.alloc at 4096 on <gpu, 0> : <tensor<4096xf8E5M2>>
+  plan.call "narrow" ins(%x : !plan.buffer<tensor<4096xf32>>)
+      outs(%y, %z : !plan.buffer<tensor<4096xf8E4M3FN>>, !plan.buffer<tensor<4096xf8E5M2>>) on <gpu, 0> {
+  ^bb0(%a: tensor<4096xf32>):
+    %r = sinter.cast %a : tensor<4096xf32> -> tensor<4096xf8E4M3FN>
+    %s = sinter.cast %a : tensor<4096xf32> -> tensor<4096xf8E5M2>
+    sinter.yield %r, %s : tensor<4096xf8E4M3FN>, tensor<4096xf8E5M2>
+  }
+)mlir";
+
+// One conversion an element, of the prelude; integer code would take 18 operations.
+TEST_F(CudaKernelsTest, EightBitFloatsAreRoundedByThePrelude) {
+  auto launches = Launches(kNarrowFloats);
+  ASSERT_TRUE(launches.ok()) << launches.status();
+  ASSERT_EQ(launches->size(), 1u);
+  const std::string& text = TextOf((*launches)[0]);
+  EXPECT_GT(CountOf(text, " = sn_to_f8e4m3("), 0);
+  EXPECT_EQ(CountOf(text, " = sn_to_f8e4m3("), CountOf(text, " = sn_to_f8e5m2("));
+  EXPECT_THAT(text, ::testing::Not(HasSubstr("__float_as_uint")));
+  ExpectCompiles();
+}
+
 constexpr char kGates[] = R"mlir(
   %x = plan.input "x" on <gpu, 0> : <tensor<4096xf32>>
   %y = plan.alloc at 0 on <gpu, 0> : <tensor<4096xf32>>

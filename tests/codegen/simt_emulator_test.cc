@@ -4,12 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "sinter/codegen/cpu/compile_cpp.h"
+#include "sinter/runtime/host/float8.h"
 #include "sinter/runtime/host/half.h"
 
 namespace sinter::codegen {
@@ -174,6 +176,31 @@ TEST_F(SimtEmulatorTest, FindsChangesOfMemoryThatIsReadAsUnchanged) {
               absl::StatusCode::kFailedPrecondition,
               "kernel k reads buffer 0 as memory that nothing writes while it runs, and changes byte 0");
   EXPECT_TRUE(Run("  ((u32*)b.p[0])[thread] = ((u32*)b.p[0])[thread] + 1;\n", 1, 32, {&x}).ok());
+}
+
+// Numbers from below the least result to too large ones, those beside every tie, and NaN.
+TEST_F(SimtEmulatorTest, ThePreludesEightBitFloatsAreThoseOfTheHost) {
+  std::vector<float> numbers = {0.0f, -0.0f, std::numeric_limits<float>::infinity(),
+                                -std::numeric_limits<float>::infinity(),
+                                std::numeric_limits<float>::quiet_NaN()};
+  for (uint32_t bits = 0x36000000u; bits < 0x48000000u; bits += 0x8000u) {
+    for (const uint32_t beside : {bits - 1, bits, bits + 1}) {
+      numbers.push_back(std::bit_cast<float>(beside)), numbers.push_back(-numbers.back());
+    }
+  }
+  const size_t n = numbers.size();
+  SimtBuffer x(n * sizeof(float)), e4m3(n), e5m2(n);
+  std::memcpy(x.data(), numbers.data(), n * sizeof(float));
+  absl::Status status = Run(absl::StrCat("  for (u32 i = thread; i < ", n, "; i += 32) {\n",
+                                         "    const float u = sn_load((const float*)b.p[0] + i);\n",
+                                         "    ((u8*)b.p[1])[i] = sn_to_f8e4m3(u);\n",
+                                         "    ((u8*)b.p[2])[i] = sn_to_f8e5m2(u);\n  }\n"),
+                            1, 32, {&x, &e4m3, &e5m2});
+  ASSERT_TRUE(status.ok()) << status;
+  for (size_t i = 0; i < n; ++i) {
+    ASSERT_EQ(As<uint8_t>(e4m3)[i], Float8E4M3::FromFloat(numbers[i]).bits) << numbers[i];
+    ASSERT_EQ(As<uint8_t>(e5m2)[i], Float8E5M2::FromFloat(numbers[i]).bits) << numbers[i];
+  }
 }
 
 TEST_F(SimtEmulatorTest, RefusesWhatAGpuWouldAndWhatItDoesNotKnow) {
