@@ -5,6 +5,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "sinter/ir/dialect/ops.h"
 #include "sinter/ir/dialect/tensor_types.h"
+#include "sinter/ir/scalar/float8.h"
 
 namespace sinter::ir {
 
@@ -108,11 +109,15 @@ void Complete(mlir::Operation* op, FactorRule& rule) {
   rule.factors = std::move(kept);
 }
 
-// Nothing adds up bools.
+// Nothing adds up bools and floats of 8 bits.
 bool HasNumbers(mlir::Operation* op) {
-  return op->getNumResults() > 0 && llvm::all_of(op->getResultTypes(), [](mlir::Type type) {
-           return !mlir::getElementTypeOrSelf(type).isInteger(1);
-         });
+  const auto adds_up = [](mlir::Type type) {
+    const mlir::Type element = mlir::getElementTypeOrSelf(type);
+    return !element.isInteger(1) && !IsStoredFloat(element);
+  };
+  const bool takes_stored = llvm::any_of(
+      op->getOperandTypes(), [](mlir::Type type) { return IsStoredFloat(mlir::getElementTypeOrSelf(type)); });
+  return op->getNumResults() > 0 && !takes_stored && llvm::all_of(op->getResultTypes(), adds_up);
 }
 
 const char* KindText(FactorKind kind) {
