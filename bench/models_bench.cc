@@ -16,7 +16,6 @@
 #include <chrono>
 #include <functional>
 #include <iostream>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -24,6 +23,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_format.h"
+#include "sinter/bench/precision_options.h"
 #include "sinter/bench/timing.h"
 #include "sinter/bench/workloads.h"
 #include "sinter/examples/mesh_flags.h"
@@ -54,6 +54,7 @@ struct Options {
   int64_t ranks = 1;  // Number of ranks of the mesh, or of devices.
   sn::MathMode math = sn::MathMode::kIeee;
   std::optional<sn::Precision> precision;
+  sn::Float8 float8;
   sn::bench::GptSizes gpt2;
   double gpt2_rate = sn::bench::WorkloadOptions().gpt2_rate;
   sn::bench::LlamaSizes llama;
@@ -131,6 +132,7 @@ sn::bench::WorkloadOptions WorkloadOptionsOf(const Options& options) {
           .by_rows = options.AxisOfData().empty(),
           .math = options.math,
           .precision = options.precision,
+          .float8 = options.float8,
           .gpt2 = options.gpt2,
           .gpt2_rate = options.gpt2_rate,
           .llama = options.llama,
@@ -378,13 +380,7 @@ int Main(const Options& options) {
 }
 
 void AddModelOptions(CLI::App& app, Options& options) {
-  static const std::map<std::string, sn::Precision> kPrecisions = {
-      {"f32", sn::Precision::kF32}, {"bf16", sn::Precision::kBf16}, {"f16", sn::Precision::kF16}};
-  auto set_precision = [&](const std::string& name) { options.precision = kPrecisions.at(name); };
-  app.add_option_function<std::string>(
-         "--precision", set_precision,
-         "type of matmuls and the ops between them; default: bf16 for gpt2, llama and resnet50, else f32")
-      ->check(CLI::IsMember(kPrecisions));
+  sn::bench::AddPrecisionOptions(app, options.precision, options.float8);
   app.add_option("--memory-limit", options.memory_limit, "CompileOptions::memory_limit, bytes")
       ->capture_default_str();
   app.add_option("--row-chunk-bytes", options.row_chunk_bytes, "CompileOptions::row_chunk_bytes")

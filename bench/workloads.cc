@@ -120,13 +120,14 @@ void AddFunctions(TrainingWorkload& w, const TrainedModel& model) {
 // Returns a workload without functions, parameters and data. `precision`: unless the options say another.
 TrainingWorkload Empty(std::string_view name, const WorkloadOptions& options,
                        Precision precision = Precision::kF32) {
-  return {.name = std::string(name),
-          .graph = Graph(name, {.precision = options.precision.value_or(precision)}),
-          .parameters = {},
-          .x = {},
-          .y = {},
-          .rows = {},
-          .options = options};
+  return {
+      .name = std::string(name),
+      .graph = Graph(name, {.precision = options.precision.value_or(precision), .float8 = options.float8}),
+      .parameters = {},
+      .x = {},
+      .y = {},
+      .rows = {},
+      .options = options};
 }
 
 TrainingWorkload Lenet(const WorkloadOptions& options) {

@@ -54,6 +54,7 @@ struct WorkloadOptions {
   MathMode math = MathMode::kIeee;
   // Precision of the graph. nullopt: bf16 for gpt2, llama and resnet50, f32 for the others.
   std::optional<Precision> precision = std::nullopt;
+  Float8 float8 = {};
   GptSizes gpt2 = {};
   double gpt2_rate = 6e-4;  // Constant learning rate of AdamW, also for llama.
   LlamaSizes llama = {};

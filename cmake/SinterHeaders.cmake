@@ -15,6 +15,7 @@ set(SINTER_PUBLIC_HEADERS
   frontend/fourier/fourier.h
   frontend/fourier/stft.h
   frontend/graph/dim_name.h
+  frontend/graph/float8.h
   frontend/graph/graph.h
   frontend/graph/tensor.h
   frontend/graph/tree.h

@@ -63,6 +63,16 @@ inline void AddDevicesFlag(CLI::App& app, DeviceFlags& flags) {
       ->capture_default_str();
 }
 
+// Adds --float8, the recipe of GraphOptions::float8.
+inline CLI::Option* AddFloat8Flag(CLI::App& app, Float8& float8) {
+  const std::map<std::string, Float8Recipe> recipes = {
+      {"tensorwise", Float8Recipe::kTensorwise},
+      {"rowwise", Float8Recipe::kRowwise},
+      {"rowwise_with_gw_hp", Float8Recipe::kRowwiseWithWeightGradientInBf16}};
+  return app.add_option("--float8", float8.recipe, "products of linear layers in 8-bit floats, beside bf16")
+      ->transform(CLI::CheckedTransformer(recipes).description("tensorwise, rowwise or rowwise_with_gw_hp"));
+}
+
 // Adds --precision. `help` names the ops that use it and the default.
 inline CLI::Option* AddPrecisionFlag(CLI::App& app, DeviceFlags& flags, const std::string& help) {
   const std::map<std::string, Precision> precisions = {

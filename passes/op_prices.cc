@@ -68,6 +68,20 @@ Contraction Product(Op op) {
               2.0 * static_cast<double>(s.batch * s.m) * static_cast<double>(s.n) * static_cast<double>(s.k)};
 }
 
+// Tables have no rates of 8-bit floats: the time is that of bf16, which takes longer.
+Contraction ScaledProduct(ir::ScaledMatmulOp op) {
+  const int64_t m = op.getType().getDimSize(0), n = op.getType().getDimSize(1),
+                k = op.getA().getType().getDimSize(1);
+  return {.kind = ContractionKind::kProduct,
+          .arithmetic = Arithmetic::kBf16,
+          .layout = cost::Layout::kTransposedB,
+          .batch = 1,
+          .m = m,
+          .n = n,
+          .k = k,
+          .flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k)};
+}
+
 template <typename Op>
 Contraction Convolution(ContractionKind kind, Op op, Value x, Value weights, Value y) {
   const kernels::ConvGeometry g = ir::ConvGeometryOf(op, x, weights, y);
@@ -111,6 +125,7 @@ Contraction FewQueries(ir::FewQueriesAttentionOp op) {
 std::optional<Contraction> ContractionOf(Operation* op) {
   return llvm::TypeSwitch<Operation*, std::optional<Contraction>>(op)
       .Case<ir::MatmulOp, ir::MatmulGradOp>([](auto matmul) { return Product(matmul); })
+      .Case([](ir::ScaledMatmulOp op) { return ScaledProduct(op); })
       .Case([](ir::Conv2dOp conv) {
         return Convolution(ContractionKind::kConvForward, conv, conv.getX(), conv.getWeights(),
                            conv.getResult());

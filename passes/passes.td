@@ -81,6 +81,27 @@ def PrecisionPolicy : Pass<"sinter-precision-policy", "::mlir::func::FuncOp"> {
   let options = [Option<"report", "report", "bool", "false", "Report casts and their reasons">];
 }
 
+def Float8Products : Pass<"sinter-float8-products", "::mlir::ModuleOp"> {
+  let summary = "Multiply by weights in floats of 8 bits";
+  let description = [{
+    Applies the module's attribute `sinter.float8`, a dictionary; without it, nothing changes. A matmul of bf16 becomes a
+    `float8_matmul` of its `recipe` if it is a linear layer: two matrices, the second of which is a variable, or a cast, transpose
+    or reshape of one; sizes that are multiples of 16; weights of at least `least_features` rows and columns (256). Logits of a
+    classification stay in bf16 unless `logits`, and so do variables with a name that has a part of `exclude`.
+    Runs after `precision-policy`, which makes operands bf16, and before `differentiate`: a `float8_matmul` has the
+    gradients of its recipe. `decompose` then makes the largest magnitudes, scales and casts, which fuse with their producers.
+
+    It is an error if no matmul is such a layer, or if one is on a GPU and the plan is for an architecture that lacks its products.
+    With `report`, a remark for each matmul, with the reason if it stays.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+  let options = [
+    ListOption<"without", "without", "std::string", "Architectures of the plan without products of 8-bit floats">,
+    ListOption<"withoutRows", "without-rows", "std::string", "Those without products that have a scale for each row">,
+    Option<"report", "report", "bool", "false", "Report each matmul">
+  ];
+}
+
 def GroupBatchNorm : Pass<"sinter-group-batch-norm", "::mlir::func::FuncOp"> {
   let summary = "Let batch norms take their statistics from equal parts of the batch";
   let description = [{
@@ -120,7 +141,8 @@ def Decompose : Pass<"sinter-decompose", "::mlir::func::FuncOp"> {
   let description = [{
     Runs until no op with a decomposition is left. bf16 and f16 composites compute in f32 inside. Attention on a GPU stays
     whole if a library computes it without its scores in memory. One of few queries becomes few_queries_attention, which reads
-    keys and values where a cache has them, and writes the position that the cache takes.
+    keys and values where a cache has them, and writes the position that the cache takes. A scaled_matmul stays whole if a
+    library of every GPU of the plan computes it; others become matmuls of bf16.
   }];
   let options = [
     Option<"device", "device", "std::string", "\"cpu:0\"", "Device of ops without a placement">,
@@ -128,6 +150,10 @@ def Decompose : Pass<"sinter-decompose", "::mlir::func::FuncOp"> {
            "Width of heads up to which every GPU of the plan computes attention whole: 256 if all are of compute capability 9.x">,
     Option<"hopper", "hopper", "bool", "false",
            "Every GPU of the plan is of compute capability 9.0: mark attention for kernels that need it">,
+    Option<"float8", "float8", "bool", "false",
+           "Every GPU of the plan multiplies floats of 8 bits: compute capability 8.9 or newer">,
+    Option<"float8Rows", "float8-rows", "bool", "false",
+           "Every GPU of the plan does so with a scale for each row: compute capability 9.0">,
     Option<"report", "report", "bool", "false", "Report decomposed attention on GPUs, with the reason">
   ];
 }

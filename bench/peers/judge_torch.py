@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Trains with PyTorch from Sinter's initial weights and compares every loss and the first gradients.
 
-usage: judge_torch.py BINARY [--steps N] [--precision f32|bf16] [--device cpu:0] [--torch-device cpu]
+usage: judge_torch.py BINARY [--steps N] [--precision f32|bf16|fp8] [--float8-recipe R] [--device cpu:0] [--torch-device cpu]
                       [--gpt2-layers N ...] [--gpt2-rate R] [WORKLOAD ...]
 
 BINARY is sinter_bench_models. It writes the initial weights and the gradients of the first step to
@@ -15,6 +15,10 @@ The rate 2e-5 is the rate after 50 steps of a usual warm-up to 6e-4. Without war
 PyTorch's own two attention kernels then give losses that differ by more than the limits.
 
 A --resnet50-rate above 0.0003 on one batch also amplifies rounding.
+
+fp8 is for gpt2: bf16, with the products of linear layers in 8-bit floats by torchao's recipe R (tensorwise, rowwise or
+rowwise_with_gw_hp). PyTorch computes the recipe from its definition, with casts to torch.float8_e4m3fn and e5m2 and
+products in f32, so that any device will do. The losses are also compared with PyTorch's in bf16.
 
 The script compares each gradient tensor: the norm of the difference divided by the norm of PyTorch's
 gradient. Exit status: 0, or 1 if a value exceeds the limits below.
@@ -30,6 +34,7 @@ import tempfile
 
 import workloads as W  # Before torch: pins the threads.
 from measure import uniform
+from float8 import float8_linear
 import torch_cpu as peer  # Its losses and optimizers.
 
 import numpy as np
@@ -41,7 +46,10 @@ torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
 
 # Relative limits of a loss and of a gradient's norm. In bf16, programs that round at different places differ
 # by this much.
-LIMITS = {"f32": {"loss": 1e-5, "gradient": 3e-5}, "bf16": {"loss": 1e-3, "gradient": 3e-2}}
+LIMITS = {"f32": {"loss": 1e-5, "gradient": 3e-5}, "bf16": {"loss": 1e-3, "gradient": 3e-2},
+          "fp8": {"loss": 2e-3, "gradient": 1.5e-1}}
+# Relative distance of losses in fp8 from those in bf16.
+FP8_FROM_BF16 = 2e-2
 # After many batch norms, rounding to bf16 has a large effect: the gradients of either program differ by up to
 # 0.3 from the gradients in f32. Therefore Sinter's gradients are compared with PyTorch's in f32. Their
 # distance may be at most this multiple of the distance of PyTorch's bf16 gradients.
@@ -50,11 +58,13 @@ MOST_TIMES_AS_FAR = 1.5
 STEEP_LOSS_LIMIT = 1e-4
 
 
-def gpt2_loss(sizes):
+def gpt2_loss(sizes, recipe=None):
     """Returns the GPT-2 of sinter_bench_models: char_gpt of torch_cpu.py in any size, from layers that
-    autocast supports."""
+    autocast supports. `recipe`: of the linear layers, but not of the logits; None: no 8-bit floats."""
     def linear(x, weight, bias=None):
-        return F.linear(x, weight.t(), bias)
+        if recipe is None:
+            return F.linear(x, weight.t(), bias)
+        return float8_linear(x, weight, recipe) + bias.to(torch.bfloat16)
 
     def loss(parameters, tokens, targets):
         def norm(x, gain, bias):
@@ -146,11 +156,11 @@ def momentum(rate):
     return lambda parameters: torch.optim.SGD(parameters, lr=rate, momentum=0.9, weight_decay=1e-4)
 
 
-def case(workload, sizes):
-    """Returns the data, the loss and the optimizer of a workload."""
+def case(workload, sizes, recipe=None):
+    """Returns the data, the loss and the optimizer of a workload. `recipe`: of gpt2 in fp8."""
     if workload == "gpt2":
         gpt2 = sizes[workload]
-        return gpt2_data(gpt2), gpt2_loss(gpt2), lambda parameters: peer.adamw(parameters, gpt2.rate)
+        return gpt2_data(gpt2), gpt2_loss(gpt2, recipe), lambda parameters: peer.adamw(parameters, gpt2.rate)
     if workload == "llama":
         llama = sizes[workload]
         return gpt2_data(llama), llama_loss(llama), lambda parameters: peer.adamw(parameters, sizes["gpt2"].rate)
@@ -197,6 +207,9 @@ def run_sinter(arguments, workload, folder):
     command = [str(arguments.binary.resolve()), "--json", "--trace-loss", str(arguments.steps), "--only", workload,
                "--weights", str(weights), "--gradients", str(gradients), "--device", arguments.device,
                "--precision", arguments.precision]
+    if arguments.precision == "fp8":
+        command += ["--float8-recipe", arguments.float8_recipe, "--float8-least-features",
+                    str(arguments.float8_least_features)]
     for model, sizes in arguments.sizes.items():
         for name, value in vars(sizes).items():
             command += [f"--{model}-{name}", str(value)]
@@ -212,14 +225,15 @@ def run_sinter(arguments, workload, folder):
 
 def run_torch(arguments, workload, weights, precision, steps):
     """Returns the losses and the gradients of the first step."""
-    (x, t), loss_function, make_optimizer = case(workload, arguments.sizes)
+    recipe = arguments.float8_recipe if precision == "fp8" else None
+    (x, t), loss_function, make_optimizer = case(workload, arguments.sizes, recipe)
     device = torch.device(arguments.torch_device)
     parameters = [torch.tensor(a, device=device).requires_grad_() for a in weights]
     inputs, targets = torch.tensor(x, device=device), torch.tensor(t, device=device)
     optimizer = make_optimizer(parameters)
     losses, gradients = [], []
     for step in range(steps):
-        with torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16"):
+        with torch.autocast(device.type, torch.bfloat16, enabled=precision in ("bf16", "fp8")):
             loss = loss_function(parameters, inputs, targets)
         losses.append(loss.item())
         loss.backward()
@@ -257,6 +271,15 @@ def judge(arguments, workload):
         allowed = [max(limits["gradient"], MOST_TIMES_AS_FAR * distance(b, e))
                    for b, e in zip(their_gradients, exact, strict=True)]
         distances = [distance(a, e) for a, e in zip(our_gradients, exact, strict=True)]
+    if arguments.precision == "fp8":
+        bf16, _ = run_torch(arguments, workload, weights, "bf16", arguments.steps)
+        from_bf16 = max(relative(a, b) for a, b in zip(ours, bf16, strict=True))
+        changed = any(a != b for a, b in zip(theirs, bf16, strict=True))
+        near = from_bf16 <= FP8_FROM_BF16 and changed
+        print(f"{workload} in fp8, {arguments.float8_recipe}: losses differ from PyTorch's in bf16 by at most "
+              f"{from_bf16:.2e} of {FP8_FROM_BF16:.2e}: {'near' if near else 'NOT NEAR'}")
+        if not near:
+            return False
     worst = max(range(len(distances)), key=lambda i: distances[i] / allowed[i])
     agrees = loss <= limits["loss"] and distances[worst] <= allowed[worst] and len(ours) == arguments.steps
     print(f"{workload} in {arguments.precision}: {len(ours)} steps, loss {ours[0]:.6f} to {ours[-1]:.6f} "
@@ -278,6 +301,9 @@ def main():
     parser.add_argument("binary", type=pathlib.Path)
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--precision", choices=LIMITS, default="f32")
+    parser.add_argument("--float8-recipe", choices=["tensorwise", "rowwise", "rowwise_with_gw_hp"],
+                        default="tensorwise")
+    parser.add_argument("--float8-least-features", type=int, default=16)
     parser.add_argument("--device", default="cpu:0", help="Sinter's")
     parser.add_argument("--torch-device", default="cpu")
     for model, sizes in SIZES.items():
@@ -291,6 +317,8 @@ def main():
     arguments.sizes["gpt2"].rate = arguments.gpt2_rate
     known = ["lenet", "mlp6", "char_gpt", "gpt2", "llama", "resnet50"]
     chosen = arguments.workloads or ["lenet", "mlp6"]
+    if arguments.precision == "fp8" and chosen != ["gpt2"]:
+        parser.error("--precision fp8 is for the workload gpt2")
     for workload in chosen:
         if workload not in known:
             parser.error(f"unknown workload {workload}; known: {', '.join(known)}")

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Times PyTorch on a GPU on the workloads of README.md and prints one JSON object a line.
 
-usage: torch_gpu.py WORKLOAD[:MODE[:BATCH]] ...
+usage: torch_gpu.py [--fp8 tensorwise|rowwise|rowwise_with_gw_hp] WORKLOAD[:MODE[:BATCH]] ...
 
 Workloads: gpt2, gpt2_uneven (1,000 positions, 50,257 words), llama, resnet50, lenet, mlp6, and ops, the memory-bound
 kernels. Modes: eager; default, reduce-overhead and max-autotune, the modes of torch.compile; graph (lenet, mlp6): the
-whole step of the compiled model with its optimizer, replayed as one CUDA graph. f32 may be computed in tf32. PyTorch
+whole step of the compiled model with its optimizer, replayed as one CUDA graph. --fp8: the linear layers of gpt2 and
+llama, without the head, by a recipe of torchao's float8 training, or, if torchao is not installed, by the same casts and
+torch._scaled_mm (the result's "float8" says which). f32 may be computed in tf32. PyTorch
 draws data and weights; judge_torch.py compares numbers.
 """
 
@@ -16,6 +18,8 @@ import time
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
+
+import float8
 
 torch.set_float32_matmul_precision("high")
 torch.backends.cudnn.allow_tf32 = True
@@ -143,6 +147,34 @@ class Llama(nn.Module):
         return F.cross_entropy(logits.view(-1, logits.size(-1)), t.view(-1))
 
 
+class Float8Linear(nn.Linear):
+    """A linear layer by bench/peers/float8.py and torch._scaled_mm."""
+
+    recipe = "tensorwise"
+
+    def forward(self, x):
+        y = float8.float8_linear(x, self.weight.t(), self.recipe, float8.scaled_mm)
+        return y if self.bias is None else y + self.bias.to(y.dtype)
+
+
+def to_float8(model, recipe):
+    """Makes the model's linear layers whose sizes are multiples of 16 train in 8-bit floats. Returns by what."""
+    def fits(layer):
+        return layer.in_features % 16 == 0 and layer.out_features % 16 == 0
+
+    try:
+        from torchao.float8 import Float8LinearConfig, convert_to_float8_training
+    except ImportError:
+        for layer in model.modules():
+            if type(layer) is nn.Linear and fits(layer):
+                layer.__class__ = Float8Linear
+                layer.recipe = recipe
+        return f"{recipe}, torch._scaled_mm"
+    config = Float8LinearConfig.from_recipe_name(recipe)
+    convert_to_float8_training(model, config=config, module_filter_fn=lambda layer, name: fits(layer))
+    return f"{recipe}, torchao"
+
+
 def train(model, data, opt, amp, mode):
     fwd = model if mode == "eager" else torch.compile(model, mode=None if mode == "default" else mode)
 
@@ -157,23 +189,28 @@ def train(model, data, opt, amp, mode):
     return step
 
 
-def run_train(name, mode, batch):
+def run_train(name, mode, batch, recipe=None):
     torch._dynamo.reset()
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
     torch.manual_seed(0)
     amp = True
+    by = None
+    if recipe and name not in ("gpt2", "gpt2_uneven", "llama"):
+        raise ValueError("--fp8 is for gpt2, gpt2_uneven and llama")
     if name in ("gpt2", "gpt2_uneven"):
         B, V, T = batch or 32, 50304, 1024
         if name == "gpt2_uneven":
             V, T = 50257, 1000
         m = GPT(V=V, T=T).to(dev)
+        by = to_float8(m, recipe) if recipe else None
         opt = torch.optim.AdamW(m.parameters(), lr=6e-4, betas=(0.9, 0.95), weight_decay=0.1, fused=True)
         data = (torch.randint(0, 50257, (B, T), device=dev), torch.randint(0, 50257, (B, T), device=dev))
         unit = B * T
     elif name == "llama":
         B = batch or 4
         m = Llama().to(dev)
+        by = to_float8(m, recipe) if recipe else None
         opt = torch.optim.AdamW(m.parameters(), lr=6e-4, betas=(0.9, 0.95), weight_decay=0.1, fused=True)
         data = tuple(torch.randint(0, 128256, (B, 2048), device=dev) for _ in range(2))
         unit = B * 2048
@@ -253,6 +290,7 @@ def run_train(name, mode, batch):
         per_s=unit / ms * 1e3,
         first_step_s=c,
         peak_GiB=torch.cuda.max_memory_allocated() / 2**30,
+        **({"float8": by} if by else {}),
     )
 
 
@@ -387,7 +425,12 @@ def ops():
 
 
 def main():
-    for argument in sys.argv[1:]:
+    arguments, recipe = sys.argv[1:], None
+    if arguments[:1] == ["--fp8"]:
+        recipe, arguments = arguments[1] if len(arguments) > 1 else None, arguments[2:]
+        if recipe not in ("tensorwise", "rowwise", "rowwise_with_gw_hp"):
+            raise SystemExit("torch_gpu.py: --fp8 takes tensorwise, rowwise or rowwise_with_gw_hp")
+    for argument in arguments:
         name, mode, batch = (argument.split(":") + [None, None])[:3]
         try:
             if name == "ops":
@@ -395,7 +438,7 @@ def main():
             elif mode == "graph":
                 run_graph_train(name)
             else:
-                run_train(name, mode or "default", int(batch) if batch else None)
+                run_train(name, mode or "default", int(batch) if batch else None, recipe)
         except Exception as error:  # Report a failed workload and continue.
             out(workload=name, mode=mode, error=repr(error)[:300])
 

@@ -100,7 +100,8 @@ LibraryStep Matmul(const fb::MatmulStepT& table, FlatBufferBuilder& builder) {
   return {.type = fb::StepBody::MatmulStep,
           .body = fb::CreateMatmulStep(builder, &table).Union(),
           .flops = 2.0 * table.batch * table.m * table.n * table.k,
-          .content = {.wide_integer_matmul = table.result_is_i32}};
+          .content = {.wide_integer_matmul = table.result_is_i32,
+                      .float8_matmul = table.scales != fb::MatmulScales::None}};
 }
 
 absl::StatusOr<LibraryStep> LowerMatmul(mlir::Operation* op, FlatBufferBuilder& builder) {
@@ -124,6 +125,26 @@ absl::StatusOr<LibraryStep> LowerMatmulGrad(mlir::Operation* op, FlatBufferBuild
   return absl::UnimplementedError(absl::StrCat(UserLine(op->getLoc()), ": no library computes this ",
                                                op->getName().getStringRef().str(), " in one call: ", reason,
                                                "; decompose it before lower-to-plan"));
+}
+
+// Only if the target's library computes it; sinter-decompose leaves no others.
+absl::StatusOr<LibraryStep> LowerScaledMatmul(mlir::Operation* op, FlatBufferBuilder& builder) {
+  auto product = llvm::cast<ir::ScaledMatmulOp>(op);
+  if (const std::string reason = TargetOf(op).libraries->againstScaledMatmul(product); !reason.empty()) {
+    return absl::UnimplementedError(absl::StrCat(UserLine(op->getLoc()),
+                                                 ": no library computes this sinter.scaled_matmul: ", reason,
+                                                 "; decompose it before lower-to-plan"));
+  }
+  fb::MatmulStepT table;
+  table.batch = 1, table.m = product.getType().getDimSize(0), table.n = product.getType().getDimSize(1);
+  table.k = product.getA().getType().getDimSize(1);
+  table.transpose_b = true;
+  table.dtype = DTypeOf(product.getA()), table.dtype_b = DTypeOf(product.getB());
+  table.result_is_f32 = product.getType().getElementType().isF32();
+  table.scales =
+      product.getScaleA().getType().getRank() == 1 ? fb::MatmulScales::Rows : fb::MatmulScales::Tensors;
+  table.fast_sums = product.getFast();
+  return Matmul(table, builder);
 }
 
 template <typename Op>
@@ -209,6 +230,7 @@ absl::StatusOr<LibraryStep> LowerAvgPoolGrad(mlir::Operation* op, FlatBufferBuil
 void PopulateLinearLowerings(LibraryLowerings& lowerings) {
   lowerings.Add<ir::MatmulOp>(LowerMatmul);
   lowerings.Add<ir::MatmulGradOp>(LowerMatmulGrad);
+  lowerings.Add<ir::ScaledMatmulOp>(LowerScaledMatmul);
   lowerings.Add<ir::Conv2dOp>(LowerConv2d);
   lowerings.Add<ir::Conv2dInputGradOp>(LowerConv2dInputGrad);
   lowerings.Add<ir::Conv2dWeightGradOp>(LowerConv2dWeightGrad);

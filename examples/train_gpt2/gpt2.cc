@@ -84,7 +84,7 @@ Tensor Gpt2::Loss(Builder& b, const Tensor& x, const Tensor& y) {
 }
 
 Graph BuildGpt2(const Gpt2Sizes& sizes, const Gpt2Training& training) {
-  Graph graph("gpt2", {.seed = training.seed, .precision = training.precision});
+  Graph graph("gpt2", {.seed = training.seed, .precision = training.precision, .float8 = training.float8});
   Gpt2 model(sizes);
   AddTraining(graph, model, sizes, training);
   graph.Function("eval", Mode::kEval, [&](Builder& b) {

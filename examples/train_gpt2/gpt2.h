@@ -41,6 +41,7 @@ struct Gpt2Training {
   int64_t parts = 1;  // Micro-batches per step.
   double weight_decay = 0.1, clip_norm = 0;
   Precision precision = Precision::kF32;
+  Float8 float8 = {};
   int64_t seed = 1;
 };
 

@@ -314,6 +314,7 @@ int main(int argc, char** argv) {
   examples::DeviceFlags flags;
   examples::AddPrecisionFlag(
       app, flags, "type of matmuls and the ops between them; default: bf16 on a GPU, f32 on a CPU");
+  examples::AddFloat8Flag(app, options.training.float8);
   examples::AddDevicesFlag(app, flags);
   examples::AddMeshFlags(app, options.mesh);
   CLI11_PARSE(app, argc, argv);
@@ -324,6 +325,8 @@ int main(int argc, char** argv) {
   absl::StatusOr<std::vector<sn::Device>> devices = flags.Devices();
   if (!devices.ok()) return Fail(std::string(devices.status().message()), 2);
   options.devices = *std::move(devices);
+  const bool has_float8 = options.training.float8.recipe != sn::Float8Recipe::kNone;
+  if (has_float8 && !flags.precision.has_value()) flags.precision = sn::Precision::kBf16;
   options.training.precision = flags.PrecisionOn(options.devices.front());
   if (options.sizes.vocabulary == 0) options.sizes.vocabulary = options.text.empty() ? 50304 : 256;
   if (!options.val.empty() && options.text.empty() && options.tokens.empty()) {

@@ -1,6 +1,7 @@
 #include "sinter/frontend/compile/gpu_architectures.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 
 #include "sinter/ir/dialect/ops.h"
@@ -75,6 +76,24 @@ std::vector<std::string> ArchitecturesOf(const std::vector<std::string>& request
 int64_t WidestWholeAttention(const std::vector<std::string>& requested) {
   const auto is_of_9 = [](const std::string& name) { return name.starts_with("sm_9"); };
   return AllOf(requested, is_of_9) ? 256 : 128;
+}
+
+std::vector<std::string> WithoutFloat8(const std::vector<std::string>& requested, bool by_row) {
+  std::vector<std::string> without;
+  const auto add = [&](const std::string& name) {
+    if (!name.starts_with("sm_")) return;
+    const int number = std::atoi(name.c_str() + 3);  // 90 of sm_90a.
+    const bool has = by_row ? number == 90 : number >= 89;
+    if (!has && std::find(without.begin(), without.end(), name) == without.end()) without.push_back(name);
+  };
+  for (const std::string& name : requested) {
+    if (name != "native") {
+      add(name);
+      continue;
+    }
+    for (const std::string& native : NativeArchitectures(ir::DeviceKind::gpu)) add(native);
+  }
+  return without;
 }
 
 bool AllAreHopper(const std::vector<std::string>& requested) {

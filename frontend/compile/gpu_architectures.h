@@ -23,6 +23,11 @@ int64_t WidestWholeAttention(const std::vector<std::string>& requested);
 // True if each of the requested architectures is sm_90, whose kernels may use instructions of sm_90a.
 bool AllAreHopper(const std::vector<std::string>& requested);
 
+// Returns those of the requested architectures that do not multiply floats of 8 bits, with a scale for each
+// operand or, if `by_row`, for each of its rows. "native" stands for those of this machine's GPUs. Names of
+// other kinds of devices are their back ends' own.
+std::vector<std::string> WithoutFloat8(const std::vector<std::string>& requested, bool by_row);
+
 }  // namespace sinter
 
 #endif  // SINTER_FRONTEND_COMPILE_GPU_ARCHITECTURES_H_

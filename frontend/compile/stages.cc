@@ -62,6 +62,12 @@ void GroupBatchNorm(Manager& m, const CompileOptions& o) {
   if (groups > 1) m.addNestedPass<FuncOp>(createGroupBatchNorm({.groups = groups}));
 }
 
+void Float8Products(Manager& m, const CompileOptions& o) {
+  m.addPass(createFloat8Products({.without = WithoutFloat8(o.gpu_architectures, /*by_row=*/false),
+                                  .withoutRows = WithoutFloat8(o.gpu_architectures, /*by_row=*/true),
+                                  .report = o.report}));
+}
+
 void SegmentScans(Manager& m, const CompileOptions& o) {
   m.addNestedPass<FuncOp>(createSegmentScans({.segments = o.scan_segments, .report = o.report}));
 }
@@ -77,6 +83,8 @@ void Decompose(Manager& m, const CompileOptions& o) {
   m.addNestedPass<FuncOp>(createDecompose({.device = FirstDevice(o).ToString(),
                                            .widestHead = WidestWholeAttention(o.gpu_architectures),
                                            .hopper = AllAreHopper(o.gpu_architectures),
+                                           .float8 = WithoutFloat8(o.gpu_architectures, false).empty(),
+                                           .float8Rows = WithoutFloat8(o.gpu_architectures, true).empty(),
                                            .report = o.report}));
 }
 
@@ -197,6 +205,7 @@ std::vector<Stage> TensorStages() {
          m.addNestedPass<FuncOp>(createPrecisionPolicy({.report = o.report}));
        },
        &CompileReport::casts},
+      {"float8-products", Float8Products, &CompileReport::casts},
       {"group-batch-norm", GroupBatchNorm},
       {"segment-scans", SegmentScans, &CompileReport::memory},
       {"differentiate", Differentiate},

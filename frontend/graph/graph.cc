@@ -130,9 +130,42 @@ Variable::Variable(GraphState* graph, std::string name, DType dtype, Shape shape
 // Graph
 // ----------------------------------------------------------------------------------------------------
 
+namespace {
+
+std::string_view RecipeName(Float8Recipe recipe) {
+  switch (recipe) {
+    case Float8Recipe::kTensorwise:
+      return "tensorwise";
+    case Float8Recipe::kRowwise:
+      return "rowwise";
+    case Float8Recipe::kRowwiseWithWeightGradientInBf16:
+      return "rowwise_with_bf16_weight_gradient";
+    case Float8Recipe::kNone:
+      break;
+  }
+  return "";
+}
+
+void SetFloat8(mlir::ModuleOp module, const Float8& float8) {
+  if (float8.recipe == Float8Recipe::kNone) return;
+  mlir::Builder b(module.getContext());
+  const llvm::SmallVector<llvm::StringRef> exclude(float8.exclude.begin(), float8.exclude.end());
+  const std::string_view recipe = RecipeName(float8.recipe);
+  module->setAttr(
+      ir::kFloat8Attr,
+      b.getDictionaryAttr(
+          {b.getNamedAttr("recipe", b.getStringAttr(llvm::StringRef(recipe.data(), recipe.size()))),
+           b.getNamedAttr("least_features", b.getI64IntegerAttr(float8.least_features)),
+           b.getNamedAttr("logits", b.getBoolAttr(float8.logits)),
+           b.getNamedAttr("exclude", b.getStrArrayAttr(exclude))}));
+}
+
+}  // namespace
+
 Graph::Graph(std::string_view name, const GraphOptions& options)
     : state_(std::make_unique<GraphState>(std::string(name), options.seed)) {
   static constexpr DType kElements[] = {DType::kF32, DType::kBf16, DType::kF16};
+  SetFloat8(state_->module(), options.float8);
   if (options.precision == Precision::kF32) return;
   mlir::Type element = ElementType(kElements[static_cast<int>(options.precision)], state_->context());
   state_->module()->setAttr(ir::kPrecisionAttr, mlir::TypeAttr::get(element));

@@ -31,6 +31,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "sinter/frontend/graph/dim_name.h"
+#include "sinter/frontend/graph/float8.h"
 #include "sinter/frontend/graph/tensor.h"
 #include "sinter/runtime/tensor/tensor.h"
 
@@ -94,6 +95,7 @@ enum class Precision { kF32, kBf16, kF16 };
 struct GraphOptions {
   int64_t seed = 0;  // Decides every random initial value and the first random stream.
   Precision precision = Precision::kF32;
+  Float8 float8 = {};  // With kBf16: products of linear layers in floats of 8 bits.
 };
 
 struct LogOptions {

@@ -3,6 +3,12 @@
 // it.
 //
 //   module->setAttr(kPrecisionAttr, mlir::TypeAttr::get(builder.getBF16Type()));
+//
+// With bf16, `sinter.float8` makes products of linear layers ones of 8-bit floats (pass `float8-products`):
+//
+//   sinter.float8 = {recipe = "tensorwise", least_features = 256 : i64, logits = false, exclude = ["head"]}
+//
+// The recipe is the name of an ir::Float8Recipe; the other entries may be absent.
 #ifndef SINTER_IR_DIALECT_PRECISION_ATTR_H_
 #define SINTER_IR_DIALECT_PRECISION_ATTR_H_
 
@@ -11,6 +17,7 @@
 namespace sinter::ir {
 
 inline constexpr llvm::StringLiteral kPrecisionAttr = "sinter.precision";
+inline constexpr llvm::StringLiteral kFloat8Attr = "sinter.float8";
 
 }  // namespace sinter::ir
 

@@ -83,6 +83,47 @@ def QuantizedMatmulOp : Sinter_Op<"quantized_matmul", [Pure, AllElementTypesMatc
   let assemblyFormat = "$x `,` $weights `scale` $scales attr-dict `:` functional-type(operands, $result)";
 }
 
+def Sinter_Float8Tensor : Sinter_TensorOf<[F8E4M3FN, F8E5M2], "f8E4M3FN f8E5M2">;
+
+// A matmul of floats of 8 bits, whose rows both run along k. Each operand has a scale: one number, or one for
+// each of its rows. Sums are in f32, and products with `fast` in the tensor cores' own, of fewer bits.
+// cuBLASLt computes it; sinter-decompose makes a matmul of bf16, which holds both types, of others.
+def ScaledMatmulOp : Sinter_Op<"scaled_matmul", [Pure, LibraryInterface, DeclareOpInterfaceMethods<CompositeInterface>,
+                                                DeclareOpInterfaceMethods<ShardableInterface>]> {
+  let summary = "Y[i, j] = scale_a[i] scale_b[j] sum over l of A[i, l] B[j, l] for A [m, k] and B [n, k] of f8E4M3FN or f8E5M2; "
+    "both scales are single f32 numbers, or [m] and [n]; sums in f32";
+  let hasVerifier = 1;
+  let arguments = (ins Sinter_Float8Tensor:$a, Sinter_Float8Tensor:$b, Sinter_TensorOf<[F32], "f32">:$scale_a,
+                   Sinter_TensorOf<[F32], "f32">:$scale_b, UnitAttr:$fast);
+  let results = (outs Sinter_TensorOf<[F32, BF16], "f32 bf16">:$result);
+  let assemblyFormat = "$a `,` $b `scales` $scale_a `,` $scale_b attr-dict `:` functional-type(operands, $result)";
+}
+
+def Sinter_Float8Recipe : I32EnumAttr<"Float8Recipe", "how a product's operands become floats of 8 bits", [
+    I32EnumAttrCase<"tensorwise", 0>, I32EnumAttrCase<"rowwise", 1>,
+    I32EnumAttrCase<"rowwise_with_bf16_weight_gradient", 2>]> {
+  let cppNamespace = "::sinter::ir";
+}
+
+// The product of a linear layer, x W, in floats of 8 bits; sinter-float8-products makes it of matmuls. An
+// operand is multiplied by a scale that brings its largest magnitude to the type's largest number, and cast.
+// tensorwise: a scale for the operand; gradients are of f8E5M2, other operands of f8E4M3FN. rowwise: a scale
+// for each row or column along k, rounded down to a power of two; f8E4M3FN.
+// rowwise_with_bf16_weight_gradient: as rowwise, but one scale for the weights in x's gradient, and the
+// weights' gradient is a matmul of the operands as they are. `gradient` is the number of the operand that is
+// a gradient, or -1.
+def Float8MatmulOp : Sinter_Op<"float8_matmul", [Pure, AllElementTypesMatch<["a", "b", "result"]>,
+                                                DeclareOpInterfaceMethods<CompositeInterface>,
+                                                DeclareOpInterfaceMethods<DifferentiableInterface>]> {
+  let summary = "A B, of operands like matmul's with rank 2, both scaled and rounded to 8 bits by a recipe";
+  let hasVerifier = 1;
+  let arguments = (ins Sinter_TensorOf<[F32, BF16], "f32 bf16">:$a, Sinter_TensorOf<[F32, BF16], "f32 bf16">:$b,
+                   Sinter_Float8Recipe:$recipe, UnitAttr:$transpose_a, UnitAttr:$transpose_b,
+                   DefaultValuedAttr<I64Attr, "-1">:$gradient);
+  let results = (outs Sinter_TensorOf<[F32, BF16], "f32 bf16">:$result);
+  let assemblyFormat = "$a `,` $b `recipe` $recipe attr-dict `:` functional-type(operands, $result)";
+}
+
 // Base of convolution and its two gradients. Images are [N, C, H, W], or in the order of `layout`; weights
 // are always [C_out, C_in / groups, kh, kw]; padding is [top, bottom, left, right].
 class Sinter_ConvOp<string mnemonic, string text, dag operands>

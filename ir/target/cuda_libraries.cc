@@ -27,6 +27,17 @@ std::string_view AgainstCublasIntegers(MatmulOp matmul) {
   return sizes.n % 4 == 0 && sizes.k % 4 == 0 ? "" : "cuBLASLt takes rows of a multiple of 4 elements of i8";
 }
 
+std::string_view AgainstCublasFloat8(ScaledMatmulOp matmul) {
+  const mlir::RankedTensorType a = matmul.getA().getType(), b = matmul.getB().getType();
+  const int64_t m = a.getDimSize(0), n = b.getDimSize(0), k = a.getDimSize(1);
+  if (llvm::isa<mlir::Float8E5M2Type>(a.getElementType()) &&
+      llvm::isa<mlir::Float8E5M2Type>(b.getElementType())) {
+    return "cuBLASLt takes one operand of f8e5m2 at most";
+  }
+  if (std::min({m, n, k}) == 0) return "a dimension is 0";
+  return n % 16 == 0 && k % 16 == 0 ? "" : "cuBLASLt takes rows of a multiple of 16 elements of 8 bits";
+}
+
 std::string_view AgainstCublasGradient(const MatmulSizes& sizes, mlir::Type element, mlir::Type result,
                                        Activation activation) {
   if (!element.isBF16() && !element.isF16()) return "cuBLASLt does it for matmuls of bf16 and f16";

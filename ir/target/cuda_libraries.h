@@ -26,6 +26,11 @@ std::string_view AgainstCublas(mlir::Type element, Activation activation, bool h
 // kernels): rows of k elements in both operands, and whole words of four in the rows of all three matrices.
 std::string_view AgainstCublasIntegers(MatmulOp matmul);
 
+// A matmul of 8-bit floats ("cublasLtMatmul", the table of fp8 kernels): at most one operand is of f8E5M2,
+// rows of operands are multiples of 16 bytes, and so are rows of a result of 8-bit floats, which the columns
+// of all results keep to.
+std::string_view AgainstCublasFloat8(ScaledMatmulOp matmul);
+
 // A matmul whose result is multiplied by the activation's gradient ("cuBLASLt Data Types Reference",
 // cublasLtEpilogue_t: DGELU). The leading dimension of its auxiliary matrices, whose columns are the rows of
 // n elements, must be a multiple of 8.

@@ -32,6 +32,10 @@ class CpuLibraries : public LibraryAbilities {
 
   int64_t mostQuantizedRows(QuantizedMatmulOp) const override { return 16; }
 
+  std::string againstScaledMatmul(ScaledMatmulOp) const override {
+    return "it is on a CPU, where no library does it";
+  }
+
   std::string againstAttention(const AttentionShape&, double) const override {
     return "it is on a CPU, where no library does it";
   }
@@ -64,6 +68,10 @@ class CudaLibraries : public LibraryAbilities {
   int64_t mostQuantizedRows(QuantizedMatmulOp op) const override {
     const bool is_f32 = op.getX().getType().getElementType().isF32();
     return !is_f32 && QuantizedSizes::Of(op).mmaLaneBytes() ? 16 : 8;
+  }
+
+  std::string againstScaledMatmul(ScaledMatmulOp op) const override {
+    return std::string(cuda::AgainstCublasFloat8(op));
   }
 
   std::string againstAttention(const AttentionShape& shape, double scale) const override {

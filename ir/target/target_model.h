@@ -47,6 +47,8 @@ class LibraryAbilities {
   virtual std::string againstAttention(const AttentionShape& shape, double scale) const = 0;
   // few_queries_attention: an attention of few queries without stats.
   virtual std::string againstFewQueries(const AttentionShape& shape) const = 0;
+  // scaled_matmul: on GPUs from compute capability 8.9 on, and with scales of rows 9.0 alone.
+  virtual std::string againstScaledMatmul(ScaledMatmulOp op) const = 0;
 };
 
 // The form of a target's generated kernels. It decides which rows of codegen/plan/backends.cc compute the

@@ -77,9 +77,9 @@ bool IsReadFromMemory(Value value) {
 }
 
 // True if a generated kernel computes the value; it can then store it rounded as well.
-bool IsOfKernel(Value value) {
+bool ComesFromKernel(Value value) {
   mlir::Operation* op = value.getDefiningOp();
-  if (auto reshape = llvm::dyn_cast_or_null<ir::ReshapeOp>(op)) return IsOfKernel(reshape.getX());
+  if (auto reshape = llvm::dyn_cast_or_null<ir::ReshapeOp>(op)) return ComesFromKernel(reshape.getX());
   return op && llvm::isa<ir::FusibleInterface, ir::ReductionInterface>(op);
 }
 
@@ -182,7 +182,7 @@ bool KeepCastsPass::isWorthKeeping(VariableOp variable, mlir::Type element,
   if (!is_wanted) return false;
   for (VariableUse use : uses) {
     Value value = use.newValue();
-    if (!value || IsOfKernel(value)) continue;
+    if (!value || ComesFromKernel(value)) continue;
     if (report) {
       mlir::emitRemark(variable.getLoc())
           << "casts variable \"" << variable.getSymName() << "\" to " << TextOf(element)

@@ -197,6 +197,10 @@ class DecomposePass : public impl::DecomposeBase<DecomposePass> {
     if (auto product = llvm::dyn_cast<ir::QuantizedMatmulOp>(op)) {
       return product.getX().getType().getDimSize(0) <= target.libraries->mostQuantizedRows(product);
     }
+    if (auto product = llvm::dyn_cast<ir::ScaledMatmulOp>(op)) {
+      const bool has_scales = product.getScaleA().getType().getRank() == 0 ? float8 : float8Rows;
+      return has_scales && target.libraries->againstScaledMatmul(product).empty();
+    }
     if (!llvm::isa<ir::AttentionOp, ir::AttentionGradOp>(op)) return false;
     auto forward = llvm::dyn_cast<ir::AttentionOp>(op);
     if (!target.computes_attention || (forward && hasFewQueries(forward, unplaced))) return false;

@@ -74,6 +74,17 @@ inline std::string_view CublasIntegersProblem(const fb::MatmulStepT& s) {
   return s.n % 4 == 0 && s.k % 4 == 0 ? "" : "cuBLASLt takes rows of a multiple of 4 elements of i8";
 }
 
+// Explains why cuBLASLt cannot compute a matmul of 8-bit floats, in words that complete "..., because ".
+// Empty if cuBLASLt can.
+inline std::string_view CublasFloat8Problem(const fb::MatmulStepT& s) {
+  if (s.dtype == fb::DType::F8E5M2 && s.dtype_b == fb::DType::F8E5M2)
+    return "cuBLASLt takes one operand of f8e5m2 at most";
+  if (s.batch != 1) return "cuBLASLt does it for a single matmul";
+  if (s.transpose_a || !s.transpose_b) return "cuBLASLt takes rows of 8-bit floats along k";
+  if (s.m == 0 || s.n == 0 || s.k == 0) return "a dimension is 0";
+  return s.n % 16 == 0 && s.k % 16 == 0 ? "" : "cuBLASLt takes rows of a multiple of 16 elements of 8 bits";
+}
+
 // True if cuDNN can fuse the activation into a forward convolution after its bias, in all types of
 // convolutions. Gradients have no activation.
 constexpr bool CudnnEpilogueSupported(fb::Activation activation) {

@@ -14,7 +14,7 @@ namespace sinter {
 struct MatmulSlots {
   static constexpr int a = 0, b = 1, result = 0;
   static constexpr int outputs = 1;
-  int bias = -1, addend = -1, scale = -1, preactivation = -1;
+  int bias = -1, addend = -1, scale = -1, preactivation = -1, scale_a = -1, scale_b = -1;
   int inputs = 2;
 
   explicit MatmulSlots(const fb::MatmulStep& table) {
@@ -22,6 +22,7 @@ struct MatmulSlots {
     if (table.has_addend()) addend = inputs++;
     if (table.has_scale()) scale = inputs++;
     if (table.is_gradient()) preactivation = inputs++;
+    if (table.scales() != fb::MatmulScales::None) scale_a = inputs++, scale_b = inputs++;
   }
 
   int operands() const { return inputs + outputs; }
@@ -32,7 +33,14 @@ struct MatmulSlots {
 
 // Returns the element type of the result. Bias, addend and preactivation have the same type.
 inline fb::DType MatmulResultDType(const fb::MatmulStep& table) {
-  return table.result_is_f32() ? fb::DType::F32 : table.result_is_i32() ? fb::DType::I32 : table.dtype();
+  if (table.result_is_f32()) return fb::DType::F32;
+  if (table.scales() != fb::MatmulScales::None) return fb::DType::BF16;
+  return table.result_is_i32() ? fb::DType::I32 : table.dtype();
+}
+
+// Returns the element type of operand b.
+inline fb::DType MatmulDTypeOfB(const fb::MatmulStep& table) {
+  return table.scales() == fb::MatmulScales::None ? table.dtype() : table.dtype_b();
 }
 
 }  // namespace sinter

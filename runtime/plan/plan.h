@@ -76,7 +76,7 @@ struct MeshAxisInfo {
 class Plan {
  public:
   // This build reads versions 1 to kVersion.
-  static constexpr uint32_t kVersion = 9;
+  static constexpr uint32_t kVersion = 10;
   // The content of a plan, as far as its version depends on it.
   struct Content {
     bool mesh = false;
@@ -86,16 +86,20 @@ class Plan {
     bool masked_attention = false;
     // A matmul of i8 has a result of i32.
     bool wide_integer_matmul = false;
+    // A matmul has operands of 8-bit floats.
+    bool float8_matmul = false;
 
     // Adds the content of a part.
     constexpr Content& operator|=(const Content& part) {
       mesh |= part.mesh, fragments |= part.fragments, guards |= part.guards;
       masked_attention |= part.masked_attention, wide_integer_matmul |= part.wide_integer_matmul;
+      float8_matmul |= part.float8_matmul;
       return *this;
     }
   };
   // Version for writers: the least that the content needs, so that older builds read what they can.
   static constexpr uint32_t LeastVersion(const Content& has) {
+    if (has.float8_matmul) return 10;
     if (has.wide_integer_matmul) return 9;
     if (has.masked_attention) return 8;
     return has.guards ? 7 : has.fragments ? 6 : has.mesh ? 5 : 4;

@@ -144,6 +144,40 @@ TEST_F(GpuLimitsTest, MatmulsOfIntegers) {
   EXPECT_EQ(computed, 2);  // One layout of the two larger sizes.
 }
 
+TEST_F(GpuLimitsTest, MatmulsOf8BitFloats) {
+  int computed = 0;
+  mlir::OpBuilder builder(context_.get());
+  const mlir::Location loc = builder.getUnknownLoc();
+  const mlir::Type e4m3 = mlir::Float8E4M3FNType::get(context_.get());
+  const mlir::Type e5m2 = mlir::Float8E5M2Type::get(context_.get());
+  for (const mlir::Type of_a : {e4m3, e5m2}) {
+    for (const mlir::Type of_b : {e4m3, e5m2}) {
+      for (const ir::MatmulSizes s :
+           {ir::MatmulSizes{1, 3, 16, 32}, {1, 16, 8, 32}, {1, 16, 16, 24}, {1, 0, 16, 16}, {1, 16, 16, 0}}) {
+        mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(loc);
+        builder.setInsertionPointToStart(module->getBody());
+        const auto value = [&](llvm::ArrayRef<int64_t> shape, mlir::Type element) -> mlir::Value {
+          auto type = mlir::RankedTensorType::get(shape, element);
+          return builder
+              .create<mlir::UnrealizedConversionCastOp>(loc, mlir::TypeRange{type}, mlir::ValueRange{})
+              .getResult(0);
+        };
+        const mlir::Value scale = value({}, builder.getF32Type());
+        auto op = builder.create<ir::ScaledMatmulOp>(
+            loc, mlir::RankedTensorType::get({s.m, s.n}, builder.getBF16Type()), value({s.m, s.k}, of_a),
+            value({s.n, s.k}, of_b), scale, scale, /*fast=*/false);
+        fb::MatmulStepT table;
+        table.batch = 1, table.m = s.m, table.n = s.n, table.k = s.k, table.transpose_b = true;
+        table.dtype = DTypeOf(of_a), table.dtype_b = DTypeOf(of_b);
+        const std::string_view reason = ir::cuda::AgainstCublasFloat8(op);
+        EXPECT_EQ(reason, CublasFloat8Problem(table)) << s.m << " " << s.n << " " << s.k;
+        computed += reason.empty();
+      }
+    }
+  }
+  EXPECT_EQ(computed, 3);  // One of the sizes, and not two operands of f8e5m2.
+}
+
 TEST_F(GpuLimitsTest, WholeAttention) {
   int computed = 0;
   for (mlir::Type type : types_) {

@@ -467,6 +467,7 @@ std::vector<OpCase> LinearCases() {
   AddWideIntegerMatmuls(cases);
   AddFewRows(cases);
   AddQuantizedMatmuls(cases);
+  AddFloat8Products(cases);
   AddMatmulGradients(cases);
   AddConvs(cases);
   AddTf32Convs(cases);

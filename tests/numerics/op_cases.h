@@ -59,6 +59,8 @@ std::vector<OpCase> AttentionCases();
 std::vector<OpCase> PlacementCases();
 std::vector<OpCase> ControlCases();
 std::vector<OpCase> CustomCases();
+// Adds the part of LinearCases with floats of 8 bits.
+void AddFloat8Products(std::vector<OpCase>& cases);
 
 std::vector<std::string> DTypesOf(const OpCase& c);
 // Those for case number `number` where time is short: types that differ from each other in size or sign alone

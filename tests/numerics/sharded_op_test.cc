@@ -327,7 +327,8 @@ void ShardedOpTest::ForEachOp(const OpCase& c, const Visit& visit) {
   // Library ops stay whole, as on a GPU.
   const bool is_library = c.body.find("sinter.attention") != std::string::npos ||
                           c.body.find("sinter.few_queries_attention") != std::string::npos ||
-                          c.body.find("sinter.matmul_grad") != std::string::npos;
+                          c.body.find("sinter.matmul_grad") != std::string::npos ||
+                          c.body.find("sinter.scaled_matmul") != std::string::npos;
   if (!is_library) manager.addNestedPass<mlir::func::FuncOp>(createDecompose());
   ASSERT_TRUE(mlir::succeeded(manager.run(*module)));
   mlir::Block& block = module->lookupSymbol<mlir::func::FuncOp>("f").getBody().front();

@@ -140,6 +140,72 @@ std::vector<Value> QuantizedMatmul(const Call& call) {
   return {r};
 }
 
+std::vector<Value> ScaledMatmul(const Call& call) {
+  const Value &a = call.in[0], &b = call.in[1], &scale_a = call.in[2], &scale_b = call.in[3];
+  const int64_t m = a.shape[0], k = a.shape[1], n = b.shape[0];
+  const bool by_row = !scale_a.shape.empty();
+  Value r = call.Result();
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      double sum = 0;
+      for (int64_t l = 0; l < k; ++l) sum += a.reals[i * k + l] * b.reals[j * k + l];
+      r.reals[i * n + j] = sum * scale_a.reals[by_row ? i : 0] * scale_b.reals[by_row ? j : 0];
+    }
+  }
+  return {r};
+}
+
+// An operand of a float8_matmul as [rows, k], rounded to 8 bits and scaled back.
+struct Rounded {
+  int64_t rows = 0, k = 0;
+  std::vector<double> reals;
+
+  Rounded(const Value& x, bool k_is_first, DType dtype, bool by_row, bool to_power) {
+    rows = x.shape[k_is_first ? 1 : 0], k = x.shape[k_is_first ? 0 : 1];
+    reals.resize(x.reals.size());
+    std::vector<double> largest(rows, 0);
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t l = 0; l < k; ++l) {
+        reals[i * k + l] = x.reals[k_is_first ? l * rows + i : i * k + l];
+        largest[i] = std::max(largest[i], std::abs(reals[i * k + l]));
+      }
+    }
+    if (!by_row) largest.assign(rows, *std::max_element(largest.begin(), largest.end()));
+    const double limit = dtype == DType::kF8E5M2 ? 57344 : 448;
+    for (int64_t i = 0; i < rows; ++i) {
+      double scale = reference::Round(DType::kF32, limit / std::max(largest[i], 1e-12));
+      if (to_power) scale = std::exp2(std::floor(std::log2(scale)));
+      for (int64_t l = 0; l < k; ++l) {
+        double& number = reals[i * k + l];
+        number = reference::Round(DType::kF32, number * scale);
+        number = reference::Round(dtype, std::clamp(number, -limit, limit)) / scale;
+      }
+    }
+  }
+};
+
+std::vector<Value> Float8Matmul(const Call& call) {
+  auto op = llvm::cast<ir::Float8MatmulOp>(call.op);
+  const bool tensorwise = op.getRecipe() == ir::Float8Recipe::tensorwise;
+  const bool one_of_weights = op.getRecipe() == ir::Float8Recipe::rowwise_with_bf16_weight_gradient;
+  const auto gradient = static_cast<int64_t>(op.getGradient());
+  const auto rounded = [&](int64_t operand, bool k_is_first) {
+    const bool is_gradient = gradient == operand, is_weights_of_gradient = gradient >= 0 && !is_gradient;
+    const bool by_row = !tensorwise && !(is_weights_of_gradient && one_of_weights);
+    return Rounded(call.in[operand], k_is_first, tensorwise && is_gradient ? DType::kF8E5M2 : DType::kF8E4M3,
+                   by_row, /*to_power=*/!tensorwise);
+  };
+  const Rounded a = rounded(0, op.getTransposeA()), b = rounded(1, !op.getTransposeB());
+  Value r = call.Result();
+  for (int64_t i = 0; i < a.rows; ++i) {
+    for (int64_t j = 0; j < b.rows; ++j) {
+      for (int64_t l = 0; l < a.k; ++l)
+        r.reals[i * b.rows + j] += a.reals[i * a.k + l] * b.reals[j * a.k + l];
+    }
+  }
+  return {r};
+}
+
 // Sizes of an image tensor and offsets of its elements, in any layout.
 struct Image {
   int64_t n, c, h, w;
@@ -273,6 +339,8 @@ void AddLinearOps(OpTable& table) {
   table["sinter.matmul"] = Matmul;
   table["sinter.matmul_grad"] = MatmulGrad;
   table["sinter.quantized_matmul"] = QuantizedMatmul;
+  table["sinter.scaled_matmul"] = ScaledMatmul;
+  table["sinter.float8_matmul"] = Float8Matmul;
   table["sinter.conv2d"] = Conv2d;
   table["sinter.conv2d_input_grad"] = Conv2dInputGrad;
   table["sinter.conv2d_weight_grad"] = Conv2dWeightGrad;

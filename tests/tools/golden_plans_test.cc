@@ -158,7 +158,8 @@ TEST_F(GoldenPlansTest, AllLoadAndGiveTheSameResults) {
       }
     }
   }
-  // Each version has a plan for a CPU, but for those whose plans are lost, and 8, which is of GPUs alone.
+  // Each version has a plan for a CPU, but for those whose plans are lost, and 8 and 10, which are of GPUs
+  // alone.
   EXPECT_THAT(ran, IsSupersetOf({1, 4, 5, 6, 7, 9}))
       << "versions of which a golden plan below " << SINTER_GOLDEN_PLANS << " runs here";
 }
@@ -170,7 +171,8 @@ TEST_F(GoldenPlansTest, EachVersionThatTheCompilerWritesHasPlansForCpusAndGpus) 
                                     {.fragments = true},
                                     {.fragments = true, .guards = true},
                                     {.masked_attention = true},
-                                    {.wide_integer_matmul = true}};
+                                    {.wide_integer_matmul = true},
+                                    {.float8_matmul = true}};
   EXPECT_EQ(Plan::LeastVersion(std::end(contents)[-1]), Plan::kVersion);
   for (const Plan::Content& content : contents) {
     const uint32_t version = Plan::LeastVersion(content);
@@ -181,8 +183,8 @@ TEST_F(GoldenPlansTest, EachVersionThatTheCompilerWritesHasPlansForCpusAndGpus) 
       EXPECT_EQ(plan.Mesh().empty(), !content.mesh) << file;
       ++(IsForGpus(plan) ? for_gpu : for_cpu);
     }
-    // Attention is a step of GPUs.
-    EXPECT_EQ(for_cpu > 0, !content.masked_attention);
+    // Attention and products of 8-bit floats are steps of GPUs.
+    EXPECT_EQ(for_cpu > 0, !content.masked_attention && !content.float8_matmul);
     EXPECT_GT(for_gpu, 0);
   }
 }

@@ -17,12 +17,15 @@ using cost::Arithmetic;
 using cost::Contraction;
 using cost::ContractionKind;
 
-// Types that are no floats have the rate of f32: they occur in copies and kernels alone.
+// Types that are no floats have the rate of f32: they occur in copies and kernels alone. Tables have no rates
+// of 8-bit floats: the time is that of bf16, which takes longer.
 Arithmetic ArithmeticOf(fb::DType dtype, fb::MathMode math, bool is_host) {
   switch (dtype) {
     case fb::DType::F64:
       return Arithmetic::kF64;
     case fb::DType::BF16:
+    case fb::DType::F8E4M3:
+    case fb::DType::F8E5M2:
       return Arithmetic::kBf16;
     case fb::DType::F16:
       return Arithmetic::kF16;

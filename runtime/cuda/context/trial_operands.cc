@@ -8,6 +8,7 @@
 
 #include "sinter/runtime/cuda/driver/cuda_status.h"
 #include "sinter/runtime/host/dtype.h"
+#include "sinter/runtime/host/float8.h"
 #include "sinter/runtime/host/half.h"
 #include "sinter/runtime/host/status.h"
 
@@ -25,12 +26,15 @@ void Store(fb::DType dtype, double f64, std::byte* to) {
   const int32_t i32 = static_cast<int32_t>(std::lround(127 * std::clamp(f64, -1.0, 1.0)));
   const int8_t i8 = static_cast<int8_t>(i32);
   const uint16_t bf16 = BFloat16::FromFloat(f32).bits, f16 = Float16::FromFloat(f32).bits;
-  const void* const value = dtype == fb::DType::F64    ? static_cast<const void*>(&f64)
-                            : dtype == fb::DType::F32  ? static_cast<const void*>(&f32)
-                            : dtype == fb::DType::I32  ? static_cast<const void*>(&i32)
-                            : dtype == fb::DType::I8   ? static_cast<const void*>(&i8)
-                            : dtype == fb::DType::BF16 ? static_cast<const void*>(&bf16)
-                                                       : static_cast<const void*>(&f16);
+  const uint8_t e4m3 = Float8E4M3::FromFloat(f32).bits, e5m2 = Float8E5M2::FromFloat(f32).bits;
+  const void* const value = dtype == fb::DType::F8E4M3   ? static_cast<const void*>(&e4m3)
+                            : dtype == fb::DType::F8E5M2 ? static_cast<const void*>(&e5m2)
+                            : dtype == fb::DType::F64    ? static_cast<const void*>(&f64)
+                            : dtype == fb::DType::F32    ? static_cast<const void*>(&f32)
+                            : dtype == fb::DType::I32    ? static_cast<const void*>(&i32)
+                            : dtype == fb::DType::I8     ? static_cast<const void*>(&i8)
+                            : dtype == fb::DType::BF16   ? static_cast<const void*>(&bf16)
+                                                         : static_cast<const void*>(&f16);
   std::memcpy(to, value, static_cast<size_t>(SizeOf(static_cast<DType>(dtype))));
 }
 

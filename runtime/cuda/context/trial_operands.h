@@ -18,9 +18,9 @@
 
 namespace sinter {
 
-// Returns 65,537 numbers from -1 to 1 as f64, f32, bf16 or f16, from a linear congruential generator (Knuth's
-// MMIX). The odd count makes the rows of a matrix differ. Zeros would reduce the GPU's power draw, so that it
-// would run faster than in real use.
+// Returns 65,537 numbers from -1 to 1 as floats of any type, or as integers from -127 to 127, from a linear
+// congruential generator (Knuth's MMIX). The odd count makes the rows of a matrix differ. Zeros would reduce
+// the GPU's power draw, so that it would run faster than in real use.
 std::vector<std::byte> RandomBlock(fb::DType dtype, uint64_t seed = 1);
 
 // Factors for matmuls that reveal the order in which their sums are added. The k terms of every sum, with

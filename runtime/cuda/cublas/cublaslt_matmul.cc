@@ -21,6 +21,10 @@ cudaDataType_t CublasType(fb::DType dtype) {
       return CUDA_R_8I;
     case fb::DType::I32:
       return CUDA_R_32I;
+    case fb::DType::F8E4M3:
+      return CUDA_R_8F_E4M3;
+    case fb::DType::F8E5M2:
+      return CUDA_R_8F_E5M2;
     default:
       return CUDA_R_32F;
   }
@@ -46,19 +50,22 @@ cublasLtEpilogue_t Epilogue(const MatmulShape& shape) {
   }
 }
 
-// Explains why cuBLASLt cannot compute a gradient or a matmul of i8. Empty for other matmuls.
+// Explains why cuBLASLt cannot compute a gradient, or a matmul of i8 or 8-bit floats. Empty for other
+// matmuls.
 std::string_view LayoutProblem(const MatmulShape& shape) {
   fb::MatmulStepT s;
   s.batch = shape.batch, s.m = shape.m, s.n = shape.n, s.k = shape.k;
   s.transpose_a = shape.transpose_a, s.transpose_b = shape.transpose_b;
   s.dtype = shape.dtype, s.result_is_f32 = shape.result_is_f32, s.result_is_i32 = shape.result_is_i32;
   s.activation = shape.activation, s.has_bias = shape.has_bias;
+  s.dtype_b = shape.dtype_b;
+  if (shape.is_scaled()) return CublasFloat8Problem(s);
   if (shape.dtype == fb::DType::I8) return CublasIntegersProblem(s);
   return shape.is_gradient ? CublasGradientProblem(s) : "";
 }
 
 absl::Status CheckShape(const MatmulShape& shape) {
-  if (!CublasTypeSupported(shape.dtype) && shape.dtype != fb::DType::I8) {
+  if (!CublasTypeSupported(shape.dtype) && shape.dtype != fb::DType::I8 && !shape.is_scaled()) {
     return absl::UnimplementedError(absl::StrCat("a matmul of ", fb::EnumNameDType(shape.dtype),
                                                  " is not done by cuBLASLt, which is for f64, f32, bf16, f16 "
                                                  "and i8: let the compiler generate its kernel"));
@@ -101,6 +108,10 @@ std::string MatmulShape::ToString() const {
                   result_is_f32   ? ", result of f32"
                   : result_is_i32 ? ", result of i32"
                                   : "");
+  if (!is_scaled()) return text;
+  absl::StrAppend(&text, ", b ", std::string(DTypeName(static_cast<DType>(dtype_b))),
+                  scales == fb::MatmulScales::Rows ? ", scales of rows" : ", scales",
+                  fast_sums ? ", fast sums" : "");
   return text;
 }
 
@@ -166,6 +177,20 @@ absl::Status CublasMatmul::DescribeEpilogue() {
   return Set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, shape_.n);
 }
 
+// As for the epilogue, Launch sets the pointers. cuBLASLt's first operand is b. Scales of rows are vectors of
+// as many numbers as its result has rows and columns, from compute capability 9.0 on.
+absl::Status CublasMatmul::DescribeScales() {
+  if (!shape_.is_scaled()) return absl::OkStatus();
+  const void* const aligned = reinterpret_cast<const void*>(kAlignment);
+  SINTER_RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, aligned));
+  SINTER_RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, aligned));
+  SINTER_RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, static_cast<int8_t>(shape_.fast_sums)));
+  if (shape_.scales != fb::MatmulScales::Rows) return absl::OkStatus();
+  const auto mode = static_cast<int32_t>(CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F);
+  SINTER_RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_A_SCALE_MODE, mode));
+  return Set(CUBLASLT_MATMUL_DESC_B_SCALE_MODE, mode);
+}
+
 absl::Status CublasMatmul::MakeDescriptors() {
   const CublasLt& f = *cublas_.functions;
   const cudaDataType_t scale = shape_.dtype == fb::DType::F64  ? CUDA_R_64F
@@ -179,13 +204,14 @@ absl::Status CublasMatmul::MakeDescriptors() {
   SINTER_RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_TRANSA, first));
   SINTER_RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_TRANSB, second));
   SINTER_RETURN_IF_ERROR(DescribeEpilogue());
+  SINTER_RETURN_IF_ERROR(DescribeScales());
   if (shape_.has_scale) {
     SINTER_RETURN_IF_ERROR(
         Set(CUBLASLT_MATMUL_DESC_POINTER_MODE, static_cast<int32_t>(CUBLASLT_POINTER_MODE_DEVICE)));
   }
   const int64_t m = shape_.m, n = shape_.n, k = shape_.k;
   SINTER_RETURN_IF_ERROR(
-      MakeLayout(shape_.dtype, shape_.transpose_b ? k : n, shape_.transpose_b ? n : k, &b_));
+      MakeLayout(shape_.DTypeOfB(), shape_.transpose_b ? k : n, shape_.transpose_b ? n : k, &b_));
   SINTER_RETURN_IF_ERROR(
       MakeLayout(shape_.dtype, shape_.transpose_a ? m : k, shape_.transpose_a ? k : m, &a_));
   return MakeLayout(shape_.ResultDType(), n, m, &result_);
@@ -224,12 +250,17 @@ absl::StatusOr<std::vector<cublasLtMatmulHeuristicResult_t>> CublasMatmul::Algor
   std::erase_if(results, [](const auto& result) { return result.state != CUBLAS_STATUS_SUCCESS; });
   if (!results.empty()) return results;
   const bool is_emulated = shape_.math == fb::MathMode::Bf16x3;
-  return absl::UnimplementedError(
-      absl::StrCat("cuBLASLt has no algorithm for ", shape_.ToString(), " on ", context_.info().name,
-                   is_emulated ? ", of compute capability " : "",
-                   is_emulated ? absl::StrCat(context_.info().major, ".", context_.info().minor,
-                                              ": matmuls in bf16x3 need 10.0 or newer; use ieee or tf32")
-                               : ""));
+  return absl::UnimplementedError(absl::StrCat(
+      "cuBLASLt has no algorithm for ", shape_.ToString(), " on ", context_.info().name,
+      is_emulated ? ", of compute capability " : "",
+      is_emulated ? absl::StrCat(context_.info().major, ".", context_.info().minor,
+                                 ": matmuls in bf16x3 need 10.0 or newer; use ieee or tf32")
+                  : "",
+      shape_.is_scaled()
+          ? absl::StrCat(", of compute capability ", context_.info().major, ".", context_.info().minor,
+                         ": 8-bit floats need 8.9 or newer, and scales of ",
+                         "rows 9.0; compile without GraphOptions::float8")
+          : ""));
 }
 
 absl::Status CublasMatmul::Launch(const cublasLtMatmulHeuristicResult_t& algorithm,
@@ -239,6 +270,10 @@ absl::Status CublasMatmul::Launch(const cublasLtMatmulHeuristicResult_t& algorit
   if (shape_.has_bias) SINTER_RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, operands.bias));
   if (shape_.is_gradient) {
     SINTER_RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, operands.preactivation));
+  }
+  if (shape_.is_scaled()) {
+    SINTER_RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, operands.scale_b));
+    SINTER_RETURN_IF_ERROR(Set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, operands.scale_a));
   }
   // alpha and beta in the compute type. alpha: 1 or the scale. beta: 1, or 0 if there is no addend.
   const float factors_f32[2] = {1, 0};

@@ -35,10 +35,17 @@ struct MatmulShape {
   fb::MathMode math = fb::MathMode::Ieee;
   bool result_is_f32 = false, result_is_i32 = false, has_addend = false, has_scale = false,
        is_gradient = false;
+  // For 8-bit floats: `dtype` is a's.
+  fb::MatmulScales scales = fb::MatmulScales::None;
+  fb::DType dtype_b = fb::DType::F32;
+  bool fast_sums = false;
 
+  bool is_scaled() const { return scales != fb::MatmulScales::None; }
+  fb::DType DTypeOfB() const { return is_scaled() ? dtype_b : dtype; }
   // The type of the result, bias, addend and preactivation.
   fb::DType ResultDType() const {
-    return result_is_f32 ? fb::DType::F32 : result_is_i32 ? fb::DType::I32 : dtype;
+    if (result_is_f32) return fb::DType::F32;
+    return is_scaled() ? fb::DType::BF16 : result_is_i32 ? fb::DType::I32 : dtype;
   }
   double Flops() const { return 2.0 * static_cast<double>(batch * m) * static_cast<double>(n * k); }
   // Returns a text that is unique for each distinct matmul, such as "f32 ieee 2x8x4x2 (batch, m, n, k), a
@@ -54,12 +61,14 @@ struct MatmulOperands {
   const void* addend = nullptr;  // May equal `result`.
   const void* scale = nullptr;   // f32, or f64 if the matmul is f64.
   const void* preactivation = nullptr;
+  const void* scale_a = nullptr;  // f32: one number, or one for each row of the result.
+  const void* scale_b = nullptr;  // f32: one number, or one for each column of the result.
   void* result = nullptr;
 };
 
 class CublasMatmul {
  public:
-  // Required alignment of all operands except the scale.
+  // Required alignment of all operands except scales.
   static constexpr size_t kAlignment = 16;
   // Maximum workspace of an algorithm, in bytes.
   static constexpr size_t kMaxWorkspace = size_t{32} << 20;
@@ -93,6 +102,7 @@ class CublasMatmul {
   absl::Status MakeDescriptors();
   absl::Status MakeFactors();
   absl::Status DescribeEpilogue();
+  absl::Status DescribeScales();
   absl::Status MakeLayout(fb::DType dtype, int64_t rows, int64_t columns,
                           cublasLtMatrixLayout_t* layout) const;
   absl::Status Set(cublasLtMatmulDescAttributes_t attribute, const auto& value) {

@@ -41,15 +41,17 @@ MatmulTrial::MatmulTrial(CudaContext& context, CublasMatmul& matmul) : context_(
   addend_.bytes = s.has_addend ? results : 0;
   scale_.bytes = s.has_scale ? SizeOf(DType::kF64) : 0;
   preactivation_.bytes = s.is_gradient ? results : 0;
+  const int64_t of_scale = SizeOf(DType::kF32);
+  const bool by_row = s.scales == fb::MatmulScales::Rows;
+  scale_a_.bytes = s.is_scaled() ? (by_row ? s.m : 1) * of_scale : 0;
+  scale_b_.bytes = s.is_scaled() ? (by_row ? s.n : 1) * of_scale : 0;
   result_.bytes = results;
   workspace_.bytes = static_cast<int64_t>(CublasMatmul::kMaxWorkspace);
 }
 
-int64_t MatmulTrial::Bytes() const {
+int64_t MatmulTrial::Bytes() {
   int64_t bytes = 0;
-  for (const Part* part : {&a_, &b_, &bias_, &addend_, &scale_, &preactivation_, &result_, &workspace_}) {
-    bytes += RoundUp(part->bytes, kPartAlignment);
-  }
+  for (const Part* part : Parts()) bytes += RoundUp(part->bytes, kPartAlignment);
   return bytes;
 }
 
@@ -57,7 +59,7 @@ absl::Status MatmulTrial::Prepare() {
   SINTER_ASSIGN_OR_RETURN(memory_,
                           context_.allocator().Allocate(Bytes(), "operands to measure a matmul with"));
   std::byte* next = static_cast<std::byte*>(memory_.ptr());
-  for (Part* part : {&a_, &b_, &bias_, &addend_, &scale_, &preactivation_, &result_, &workspace_}) {
+  for (Part* part : Parts()) {
     if (part->bytes > 0) part->ptr = next;
     next += RoundUp(part->bytes, kPartAlignment);
   }
@@ -69,9 +71,12 @@ absl::Status MatmulTrial::Prepare() {
 
 absl::Status MatmulTrial::FillRandom(uint64_t seed) {
   const MatmulShape& s = matmul_.shape();
-  const std::vector<std::byte> block = RandomBlock(s.dtype, seed);
   const std::vector<std::byte> of_result = RandomBlock(s.ResultDType(), seed);
-  for (const Part* part : {&a_, &b_}) SINTER_RETURN_IF_ERROR(Repeat(context_, block, part->ptr, part->bytes));
+  SINTER_RETURN_IF_ERROR(Repeat(context_, RandomBlock(s.dtype, seed), a_.ptr, a_.bytes));
+  SINTER_RETURN_IF_ERROR(Repeat(context_, RandomBlock(s.DTypeOfB(), seed), b_.ptr, b_.bytes));
+  for (const Part* part : {&scale_a_, &scale_b_}) {
+    SINTER_RETURN_IF_ERROR(Repeat(context_, RandomBlock(fb::DType::F32, seed), part->ptr, part->bytes));
+  }
   for (const Part* part : {&bias_, &addend_, &preactivation_}) {
     SINTER_RETURN_IF_ERROR(Repeat(context_, of_result, part->ptr, part->bytes));
   }
@@ -84,6 +89,7 @@ absl::Status MatmulTrial::FillCancelling(uint64_t seed) {
   const MatmulShape& s = matmul_.shape();
   CancellingFactors& factors = cancelling_[seed];
   if (factors.a.empty()) factors = CancellingFactorsOf(s.dtype, s.k, seed);
+  if (s.DTypeOfB() != s.dtype) factors.b = CancellingFactorsOf(s.DTypeOfB(), s.k, seed).b;
   FactorLayout layout = {.batch = s.batch, .rows = s.m, .k = s.k, .k_runs = !s.transpose_a};
   layout.size = SizeOf(static_cast<DType>(s.dtype));
   SINTER_RETURN_IF_ERROR(FillRows(context_, factors.a, layout, a_.ptr));
@@ -106,6 +112,8 @@ absl::Status MatmulTrial::Launch(const cublasLtMatmulHeuristicResult_t& algorith
                          .addend = addend_.ptr,
                          .scale = scale_.ptr,
                          .preactivation = preactivation_.ptr,
+                         .scale_a = scale_a_.ptr,
+                         .scale_b = scale_b_.ptr,
                          .result = result_.ptr},
                         workspace_.ptr);
 }

@@ -11,6 +11,7 @@
 #ifndef SINTER_RUNTIME_CUDA_CUBLAS_MATMUL_TRIAL_H_
 #define SINTER_RUNTIME_CUDA_CUBLAS_MATMUL_TRIAL_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -34,7 +35,7 @@ class MatmulTrial {
   MatmulTrial(const MatmulTrial&) = delete;
   MatmulTrial& operator=(const MatmulTrial&) = delete;
 
-  int64_t Bytes() const;
+  int64_t Bytes();
   // Allocates and fills the operands. ResourceExhausted if the GPU has too little memory.
   absl::Status Prepare();
   // Keeps the GPU busy until it reaches the clock rate of a long run. This takes much less time if this
@@ -65,7 +66,11 @@ class MatmulTrial {
     int64_t bytes = 0;
     std::byte* ptr = nullptr;
   };
-  Part a_, b_, bias_, addend_, scale_, preactivation_, result_, workspace_;
+  Part a_, b_, bias_, addend_, scale_, preactivation_, scale_a_, scale_b_, result_, workspace_;
+  std::array<Part*, 10> Parts() {
+    return {&a_,       &b_,       &bias_,   &addend_,   &scale_, &preactivation_,
+            &scale_a_, &scale_b_, &result_, &workspace_};
+  }
   Allocation memory_;
   std::map<uint64_t, CancellingFactors> cancelling_;  // By seed; each takes milliseconds to make.
   CudaEvent begin_, end_;

@@ -13,7 +13,8 @@ namespace {
 absl::StatusOr<MatmulOperands> OperandsOf(const StepArgs& args, const MatmulSlots& slots) {
   uintptr_t bits = 0;
   for (int i = 0; i < slots.operands(); ++i) {
-    if (i != slots.scale) bits |= reinterpret_cast<uintptr_t>(args.buffers[i]);
+    if (i != slots.scale && i != slots.scale_a && i != slots.scale_b)
+      bits |= reinterpret_cast<uintptr_t>(args.buffers[i]);
   }
   if (bits % CublasMatmul::kAlignment != 0) {
     return absl::InvalidArgumentError(absl::StrCat("an operand of a matmul does not start at a multiple of ",
@@ -26,6 +27,8 @@ absl::StatusOr<MatmulOperands> OperandsOf(const StepArgs& args, const MatmulSlot
                         .addend = slots.In(args.buffers, slots.addend),
                         .scale = slots.In(args.buffers, slots.scale),
                         .preactivation = slots.In(args.buffers, slots.preactivation),
+                        .scale_a = slots.In(args.buffers, slots.scale_a),
+                        .scale_b = slots.In(args.buffers, slots.scale_b),
                         .result = slots.Out(args.buffers, slots.result)};
 }
 
@@ -122,7 +125,10 @@ absl::StatusOr<std::unique_ptr<Step>> MakeCudaMatmulStep(CudaContext& context, c
                              .result_is_i32 = table.result_is_i32(),
                              .has_addend = table.has_addend(),
                              .has_scale = table.has_scale(),
-                             .is_gradient = table.is_gradient()};
+                             .is_gradient = table.is_gradient(),
+                             .scales = table.scales(),
+                             .dtype_b = MatmulDTypeOfB(table),
+                             .fast_sums = table.fast_sums()};
   const MatmulSlots slots(table);
   SINTER_ASSIGN_OR_RETURN(std::unique_ptr<CublasMatmul> matmul, CublasMatmul::Create(context, shape));
   if (table.k() == 0 && !table.has_bias() && !table.has_addend()) {

@@ -398,3 +398,51 @@ func.func @quantized_element(%a: tensor<2x64xf32>, %w: tensor<4x64xi8>, %s: tens
   %c = sinter.quantized_matmul %a, %w scale %s : (tensor<2x64xf32>, tensor<4x64xi8>, tensor<4x1xf32>) -> tensor<2x4xbf16>
   return
 }
+
+// -----
+
+func.func @scaled_matmul_rows(%a: tensor<3x16xf8E4M3FN>, %b: tensor<5x32xf8E4M3FN>, %s: tensor<f32>) -> tensor<3x5xbf16> {
+  // expected-error@+1 {{'sinter.scaled_matmul' op multiplies 'tensor<3x16xf8E4M3FN>' and 'tensor<5x32xf8E4M3FN>'; expected rank 2 and rows of equal lengths}}
+  %y = sinter.scaled_matmul %a, %b scales %s, %s : (tensor<3x16xf8E4M3FN>, tensor<5x32xf8E4M3FN>, tensor<f32>, tensor<f32>) -> tensor<3x5xbf16>
+  return %y : tensor<3x5xbf16>
+}
+
+// -----
+
+func.func @scaled_matmul_scales(%a: tensor<3x16xf8E4M3FN>, %b: tensor<5x16xf8E4M3FN>, %s: tensor<f32>, %t: tensor<5xf32>) -> tensor<3x5xbf16> {
+  // expected-error@+1 {{'sinter.scaled_matmul' op has scales of type 'tensor<f32>' and 'tensor<5xf32>'; expected rank 0 for both, or [3] and [5]}}
+  %y = sinter.scaled_matmul %a, %b scales %s, %t : (tensor<3x16xf8E4M3FN>, tensor<5x16xf8E4M3FN>, tensor<f32>, tensor<5xf32>) -> tensor<3x5xbf16>
+  return %y : tensor<3x5xbf16>
+}
+
+// -----
+
+func.func @scaled_matmul_result(%a: tensor<3x16xf8E4M3FN>, %b: tensor<5x16xf8E4M3FN>, %s: tensor<f32>) -> tensor<5x3xbf16> {
+  // expected-error@+1 {{'sinter.scaled_matmul' op has a result of shape [5, 3]; expected [3, 5]}}
+  %y = sinter.scaled_matmul %a, %b scales %s, %s : (tensor<3x16xf8E4M3FN>, tensor<5x16xf8E4M3FN>, tensor<f32>, tensor<f32>) -> tensor<5x3xbf16>
+  return %y : tensor<5x3xbf16>
+}
+
+// -----
+
+func.func @float8_matmul_rank(%a: tensor<2x3x16xbf16>, %b: tensor<2x16x5xbf16>) -> tensor<2x3x5xbf16> {
+  // expected-error@+1 {{'sinter.float8_matmul' op multiplies 'tensor<2x3x16xbf16>' and 'tensor<2x16x5xbf16>'; expected rank 2}}
+  %y = sinter.float8_matmul %a, %b recipe tensorwise : (tensor<2x3x16xbf16>, tensor<2x16x5xbf16>) -> tensor<2x3x5xbf16>
+  return %y : tensor<2x3x5xbf16>
+}
+
+// -----
+
+func.func @float8_matmul_inner(%a: tensor<3x16xbf16>, %b: tensor<5x16xbf16>) -> tensor<3x5xbf16> {
+  // expected-error@+1 {{'sinter.float8_matmul' op multiplies 'tensor<3x16xbf16>' and 'tensor<5x16xbf16>'; expected equal inner dimensions}}
+  %y = sinter.float8_matmul %a, %b recipe tensorwise : (tensor<3x16xbf16>, tensor<5x16xbf16>) -> tensor<3x5xbf16>
+  return %y : tensor<3x5xbf16>
+}
+
+// -----
+
+func.func @float8_matmul_gradient(%a: tensor<3x16xbf16>, %b: tensor<16x5xbf16>) -> tensor<3x5xbf16> {
+  // expected-error@+1 {{'sinter.float8_matmul' op has gradient 2; expected the number of an operand, 0 or 1, or -1 for none}}
+  %y = sinter.float8_matmul %a, %b recipe tensorwise {gradient = 2 : i64} : (tensor<3x16xbf16>, tensor<16x5xbf16>) -> tensor<3x5xbf16>
+  return %y : tensor<3x5xbf16>
+}

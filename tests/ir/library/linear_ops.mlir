@@ -73,3 +73,15 @@ func.func @quantized(%a: tensor<3x64xi8>, %b: tensor<5x64xi8>, %x: tensor<3x64xb
   %2 = sinter.quantized_matmul %x, %pairs scale %t : (tensor<3x64xbf16>, tensor<5x32xui8>, tensor<5x2xbf16>) -> tensor<3x5xbf16>
   return
 }
+
+// CHECK-LABEL: func.func @float8
+func.func @float8(%a: tensor<3x64xf8E4M3FN>, %b: tensor<5x64xf8E5M2>, %s: tensor<f32>, %t: tensor<3xf32>, %u: tensor<5xf32>,
+                  %x: tensor<64x3xbf16>, %y: tensor<64x5xbf16>) {
+  // CHECK: sinter.scaled_matmul %{{.*}}, %{{.*}} scales %{{.*}}, %{{.*}} {fast} : (tensor<3x64xf8E4M3FN>, tensor<5x64xf8E5M2>, tensor<f32>, tensor<f32>) -> tensor<3x5xbf16>
+  %0 = sinter.scaled_matmul %a, %b scales %s, %s {fast} : (tensor<3x64xf8E4M3FN>, tensor<5x64xf8E5M2>, tensor<f32>, tensor<f32>) -> tensor<3x5xbf16>
+  // CHECK: sinter.scaled_matmul %{{.*}}, %{{.*}} scales %{{.*}}, %{{.*}} : (tensor<3x64xf8E4M3FN>, tensor<5x64xf8E5M2>, tensor<3xf32>, tensor<5xf32>) -> tensor<3x5xf32>
+  %1 = sinter.scaled_matmul %a, %b scales %t, %u : (tensor<3x64xf8E4M3FN>, tensor<5x64xf8E5M2>, tensor<3xf32>, tensor<5xf32>) -> tensor<3x5xf32>
+  // CHECK: sinter.float8_matmul %{{.*}}, %{{.*}} recipe rowwise {gradient = 1 : i64, transpose_a} : (tensor<64x3xbf16>, tensor<64x5xbf16>) -> tensor<3x5xbf16>
+  %2 = sinter.float8_matmul %x, %y recipe rowwise {transpose_a, gradient = 1 : i64} : (tensor<64x3xbf16>, tensor<64x5xbf16>) -> tensor<3x5xbf16>
+  return
+}

@@ -161,6 +161,43 @@ TEST_F(MatmulTest, HalvesSumInF32) {
   }
 }
 
+// Sums of 8-bit floats are exact here: small integers, and scales that are powers of two. GPUs before compute
+// capability 8.9 have none, and before 9.0 none with scales of rows.
+TEST_F(MatmulTest, EightBitFloats) {
+  constexpr int64_t kRows = 48, kColumns = 32, kDepth = 64;
+  for (const fb::MatmulScales scales : {fb::MatmulScales::Tensors, fb::MatmulScales::Rows}) {
+    for (const DType of_a : {DType::kF8E4M3, DType::kF8E5M2}) {
+      fb::MatmulStepT s = Matmul(1, kRows, kColumns, kDepth, of_a);
+      s.transpose_b = true, s.dtype_b = fb::DType::F8E4M3, s.scales = scales, s.result_is_f32 = true;
+      const fb::PlanT plan = MakeStepPlan(s, 4);
+      const bool by_row = scales == fb::MatmulScales::Rows;
+      std::vector<double> a(kRows * kDepth), b(kColumns * kDepth), of_rows(kRows), of_columns(kColumns);
+      for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<double>(i * 7 % 5) - 2;
+      for (size_t i = 0; i < b.size(); ++i) b[i] = static_cast<double>(i * 11 % 9) - 4;
+      for (size_t i = 0; i < of_rows.size(); ++i) of_rows[i] = std::ldexp(1, static_cast<int>(i % 4));
+      for (size_t i = 0; i < of_columns.size(); ++i) of_columns[i] = std::ldexp(1, -static_cast<int>(i % 3));
+      if (!by_row) of_rows = {4}, of_columns = {0.5};
+      const HostTensor x = MakeTensor(of_a, {kRows, kDepth}, a),
+                       y = MakeTensor(DType::kF8E4M3, {kColumns, kDepth}, b),
+                       p = MakeTensor(DType::kF32, by_row ? Shape{kRows} : Shape{}, of_rows),
+                       q = MakeTensor(DType::kF32, by_row ? Shape{kColumns} : Shape{}, of_columns);
+      if (const absl::Status status = MakeError(plan); !status.ok()) {
+        EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
+        EXPECT_THAT(std::string(status.message()), HasSubstr("8-bit floats need 8.9 or newer"));
+        continue;
+      }
+      const std::vector<double> got = RunOnGpu(plan, {&x, &y, &p, &q}, {DType::kF32, {kRows, kColumns}});
+      for (size_t i = 0; i < got.size(); ++i) {
+        const size_t row = i / kColumns, column = i % kColumns;
+        double want = 0;
+        for (size_t l = 0; l < kDepth; ++l) want += a[row * kDepth + l] * b[column * kDepth + l];
+        want *= of_rows[by_row ? row : 0] * of_columns[by_row ? column : 0];
+        ASSERT_EQ(got[i], want) << i;
+      }
+    }
+  }
+}
+
 TEST_F(MatmulTest, ThreeTimesBf16OrAnError) {
   fb::MatmulStepT s = Matmul(1, 64, 64, 64);
   s.math = fb::MathMode::Bf16x3;

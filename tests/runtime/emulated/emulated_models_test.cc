@@ -14,6 +14,7 @@
 #include "sinter/frontend/linalg/linalg.h"
 #include "sinter/runtime/plan/plan_devices.h"
 #include "sinter/tests/frontend/run_graph.h"
+#include "sinter/tests/runtime/emulated/emulated_code.h"
 #include "sinter/tests/runtime/emulated/emulated_devices.h"
 #include "sinter/tests/runtime/emulated/emulated_gpu.h"
 #include "sinter/tests/runtime/emulated/emulated_memory.h"
@@ -68,10 +69,10 @@ Model LeNet() {
 
 // In bf16, a library computes the attention as a whole. It has no bias, because the gradient of the keys'
 // bias is 0 but for rounding, which AdamW would scale up. The epsilon keeps AdamW from doing so elsewhere.
-Model GptOf(Precision precision, int64_t time, int64_t num_words) {
+Model GptOf(Precision precision, int64_t time, int64_t num_words, const Float8& float8 = {}) {
   constexpr int64_t kBatch = 2, kWidth = 32;
-  Model model{Graph("gpt", {.seed = 5, .precision = precision}), Labels({kBatch, time}, num_words),
-              Labels({kBatch, time}, num_words - 3)};
+  Model model{Graph("gpt", {.seed = 5, .precision = precision, .float8 = float8}),
+              Labels({kBatch, time}, num_words), Labels({kBatch, time}, num_words - 3)};
   nn::Embedding words(num_words, kWidth);
   nn::Module net = nn::Sequential{
       nn::Residual{nn::LayerNorm(), nn::MultiHeadAttention(2, {.causal = true, .bias = false})},
@@ -319,6 +320,30 @@ TEST_F(EmulatedModelsTest, SmoothedLossOfManyShortRows) {
     b.Output("loss", loss);
   });
   ExpectSame(TrainOnOne(model), Train(model, {}, {}));
+}
+
+// The four linear layers of a block, each with the products of both gradients.
+TEST_F(EmulatedModelsTest, GptInFloat8) {
+  const std::pair<Float8Recipe, int> recipes[] = {{Float8Recipe::kTensorwise, 12},
+                                                  {Float8Recipe::kRowwise, 12},
+                                                  {Float8Recipe::kRowwiseWithWeightGradientInBf16, 8}};
+  for (const auto& [recipe, products] : recipes) {
+    SCOPED_TRACE(static_cast<int>(recipe));
+    const Model model = GptOf(Precision::kBf16, 16, kWords, {.recipe = recipe, .least_features = 16});
+    const CompileOptions options{.device = Emulated(0), .gpu_architectures = {kEmulatedArchitecture}};
+    absl::StatusOr<Plan> plan = Compile(model.graph, options);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    int scaled = 0;
+    for (const fb::Step* step : *plan->table().functions()->Get(0)->steps()) {
+      const fb::MatmulStep* matmul = step->body_as_MatmulStep();
+      scaled += matmul != nullptr && matmul->scales() != fb::MatmulScales::None;
+    }
+    EXPECT_EQ(scaled, products);
+    const Trained want = Train(model, {}, {}), got = Train(model, options, {Emulated(0)});
+    for (size_t i = 0; i < want.losses.size(); ++i) {
+      EXPECT_NEAR(got.losses[i], want.losses[i], 5e-3 * want.losses[i]) << "step " << i;
+    }
+  }
 }
 
 TEST_F(EmulatedModelsTest, LeNet) { ExpectTrainsAsOnTheCpu(LeNet()); }

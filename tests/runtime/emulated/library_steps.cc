@@ -8,6 +8,7 @@
 #include "sinter/kernels/cpu/catalog/catalog.h"
 #include "sinter/runtime/cpu/steps.h"
 #include "sinter/runtime/host/dtype.h"
+#include "sinter/runtime/host/float8.h"
 #include "sinter/runtime/host/half.h"
 #include "sinter/runtime/host/status.h"
 #include "sinter/runtime/host/thread_pool.h"
@@ -28,6 +29,10 @@ double LoadFloat(fb::DType dtype, const void* from, int64_t i) {
       return static_cast<const BFloat16*>(from)[i].ToFloat();
     case fb::DType::F16:
       return static_cast<const Float16*>(from)[i].ToFloat();
+    case fb::DType::F8E4M3:
+      return static_cast<const Float8E4M3*>(from)[i].ToFloat();
+    case fb::DType::F8E5M2:
+      return static_cast<const Float8E5M2*>(from)[i].ToFloat();
     case fb::DType::I32:
       return static_cast<const int32_t*>(from)[i];
     case fb::DType::I8:
@@ -154,10 +159,10 @@ double ActivationSlope(fb::Activation activation, double x) {
 LibraryCall EmulatedMatmul(const fb::MatmulStep& table) {
   fb::MatmulStepT t;
   table.UnPackTo(&t);
-  return [t, slots = MatmulSlots(table),
+  return [t, slots = MatmulSlots(table), of_b = MatmulDTypeOfB(table),
           of_result = MatmulResultDType(table)](const std::vector<void*>& buffers) {
     std::vector<double> a = LoadFloats(t.dtype, buffers[slots.a], t.batch * t.m * t.k);
-    std::vector<double> b = LoadFloats(t.dtype, buffers[slots.b], t.batch * t.k * t.n);
+    std::vector<double> b = LoadFloats(of_b, buffers[slots.b], t.batch * t.k * t.n);
     if (t.transpose_a) a = Transposed(a, t.batch, t.k, t.m);
     if (t.transpose_b) b = Transposed(b, t.batch, t.n, t.k);
     std::vector<double> result = Multiply(a, b, t.batch, t.m, t.n, t.k);
@@ -167,9 +172,14 @@ LibraryCall EmulatedMatmul(const fb::MatmulStep& table) {
     const fb::DType of_scale = t.dtype == fb::DType::F64 ? fb::DType::F64 : fb::DType::F32;
     const void* const scale_at = slots.In(buffers.data(), slots.scale);
     const double scale = scale_at == nullptr ? 1 : LoadFloat(of_scale, scale_at, 0);
+    const void* const scale_a = slots.In(buffers.data(), slots.scale_a);
+    const void* const scale_b = slots.In(buffers.data(), slots.scale_b);
+    const bool by_row = t.scales == fb::MatmulScales::Rows;
     for (size_t i = 0; i < result.size(); ++i) {
       const auto at = static_cast<int64_t>(i);
       double x = scale * result[i];
+      if (scale_a != nullptr) x *= LoadFloat(fb::DType::F32, scale_a, by_row ? at / t.n : 0);
+      if (scale_b != nullptr) x *= LoadFloat(fb::DType::F32, scale_b, by_row ? at % t.n : 0);
       if (bias != nullptr) x += LoadFloat(of_result, bias, at % t.n);
       if (addend != nullptr) x += LoadFloat(of_result, addend, at);
       result[i] = before == nullptr ? Activate(t.activation, x)
@@ -230,7 +240,10 @@ absl::StatusOr<LibraryCall> MakeEmulatedLibraryCall(const fb::Step& step) {
     return EmulatedAttention(*attention);
   }
   const fb::MatmulStep* const matmul = step.body_as_MatmulStep();
-  if (matmul != nullptr && IsFloat(static_cast<DType>(matmul->dtype()))) return EmulatedMatmul(*matmul);
+  if (matmul != nullptr &&
+      (IsFloat(static_cast<DType>(matmul->dtype())) || matmul->scales() != fb::MatmulScales::None)) {
+    return EmulatedMatmul(*matmul);
+  }
   const fb::ConvStep* const conv = step.body_as_ConvStep();
   if (conv != nullptr && conv->layout() != fb::ImageLayout::Nchw16n) return EmulatedConv(*conv);
   return absl::UnimplementedError(

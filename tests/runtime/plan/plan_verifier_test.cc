@@ -99,8 +99,8 @@ fb::ConvStepT& InBlocks(fb::PlanT& plan) {
 constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
 
 const Alteration kAlterations[] = {
-    {"version", [](auto& p) { p.version = 10; },
-     "the plan has format version 10, and this build reads versions 1 to 9"},
+    {"version", [](auto& p) { p.version = 11; },
+     "the plan has format version 11, and this build reads versions 1 to 10"},
     {"version 0", [](auto& p) { p.version = 0; }, "the plan has format version 0, and"},
     {"no hash", [](auto& p) { p.content_hash.clear(); }, "the plan has no content hash"},
     // Variables.
