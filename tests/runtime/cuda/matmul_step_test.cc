@@ -164,6 +164,7 @@ TEST_F(MatmulTest, HalvesSumInF32) {
 // Sums of 8-bit floats are exact here: small integers, and scales that are powers of two. GPUs before compute
 // capability 8.9 have none, and before 9.0 none with scales of rows.
 TEST_F(MatmulTest, EightBitFloats) {
+  using Dims = std::vector<int64_t>;
   constexpr int64_t kRows = 48, kColumns = 32, kDepth = 64;
   for (const fb::MatmulScales scales : {fb::MatmulScales::Tensors, fb::MatmulScales::Rows}) {
     for (const DType of_a : {DType::kF8E4M3, DType::kF8E5M2}) {
@@ -179,8 +180,8 @@ TEST_F(MatmulTest, EightBitFloats) {
       if (!by_row) of_rows = {4}, of_columns = {0.5};
       const HostTensor x = MakeTensor(of_a, {kRows, kDepth}, a),
                        y = MakeTensor(DType::kF8E4M3, {kColumns, kDepth}, b),
-                       p = MakeTensor(DType::kF32, by_row ? Shape{kRows} : Shape{}, of_rows),
-                       q = MakeTensor(DType::kF32, by_row ? Shape{kColumns} : Shape{}, of_columns);
+                       p = MakeTensor(DType::kF32, by_row ? Dims{kRows} : Dims{}, of_rows),
+                       q = MakeTensor(DType::kF32, by_row ? Dims{kColumns} : Dims{}, of_columns);
       if (const absl::Status status = MakeError(plan); !status.ok()) {
         EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
         EXPECT_THAT(std::string(status.message()), HasSubstr("8-bit floats need 8.9 or newer"));
