@@ -291,6 +291,8 @@ TEST_F(GradientTest, EveryDifferentiableOpHasACase) {
     if (name.rfind("sinter.bitwise_", 0) == 0 || name.rfind("sinter.shift_", 0) == 0) continue;
     // It has no f64: quantization_test compares its gradients with those of the dense matrix.
     if (name == "sinter.quantized_matmul") continue;
+    // It rounds to 8 bits: float8_products_test compares its gradients with products of rounded operands.
+    if (name == "sinter.float8_matmul") continue;
     EXPECT_NE(texts.find(name + " "), std::string::npos) << name << " has no gradient case in op_cases.h";
   }
 }
