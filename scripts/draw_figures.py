@@ -4,7 +4,7 @@
   scripts/draw_figures.py            writes docs/figures.svg, docs/headline.svg and the tables in README.md and docs/benchmarks.md
   scripts/draw_figures.py --check    fails if one of them is not what would be written
 
-A figure has the time or memory of Sinter and of the best peer of the same run on the same machine, or their ratio alone;
+A figure has the time or memory of Sinter and of the best peer, or their ratio alone;
 `section` is the part of docs/benchmarks.md that describes the run. README.md shows the figures with `headline`.
 """
 import argparse
@@ -134,8 +134,8 @@ def main():
     figures = load()
     headline = [figure for figure in figures if figure.get("headline")]
     files = {
-        "docs/figures.svg": chart(figures, "Sinter over the best peer of the same run: left of 1 is better"),
-        "docs/headline.svg": chart(headline, "Sinter over the best peer of the same run: left of 1 is better"),
+        "docs/figures.svg": chart(figures, "Sinter over its best peer: left of 1 is better"),
+        "docs/headline.svg": chart(headline, "Sinter over its best peer: left of 1 is better"),
         "docs/benchmarks.md": between("docs/benchmarks.md", grouped(figures)),
         "README.md": between("README.md", table(headline, "docs/benchmarks.md")),
     }
