@@ -3,9 +3,9 @@
 
 usage: torch_gpu.py [--fp8 tensorwise|rowwise|rowwise_with_gw_hp] WORKLOAD[:MODE[:BATCH]] ...
 
-Workloads: gpt2, gpt2_uneven (1,000 positions, 50,257 words), llama, resnet50, lenet, mlp6, and ops, the memory-bound
-kernels. Modes: eager; default, reduce-overhead and max-autotune, the modes of torch.compile; graph (lenet, mlp6): the
-whole step of the compiled model with its optimizer, replayed as one CUDA graph. --fp8: the linear layers of gpt2 and
+Workloads: gpt2, gpt2_uneven (1,000 positions, 50,257 words), gpt2_2048 (2,048 positions), gpt2_medium, gpt2_xl, llama,
+resnet50, resnet152, lenet, mlp6, and ops, the memory-bound kernels. Modes: eager; default, reduce-overhead and max-autotune, the modes of torch.compile; graph (lenet, mlp6): the
+whole step of the compiled model with its optimizer, replayed as one CUDA graph. --fp8: the linear layers of the GPTs and
 llama, without the head, by a recipe of torchao's float8 training, or, if torchao is not installed, by the same casts and
 torch._scaled_mm (the result's "float8" says which). f32 may be computed in tf32. PyTorch
 draws data and weights; judge_torch.py compares numbers.
@@ -25,6 +25,16 @@ torch.set_float32_matmul_precision("high")
 torch.backends.cudnn.allow_tf32 = True
 torch.backends.cudnn.benchmark = True
 dev = "cuda"
+
+# Sizes of each GPT that differ from GPT-2 124M's, with the batch.
+GPTS = {
+    "gpt2": {"batch": 32},
+    "gpt2_uneven": {"batch": 32, "V": 50257, "T": 1000},
+    "gpt2_2048": {"batch": 16, "T": 2048},
+    "gpt2_medium": {"batch": 16, "L": 24, "H": 16, "D": 1024},
+    "gpt2_xl": {"batch": 4, "L": 48, "H": 25, "D": 1600},
+}
+RESNETS = {"resnet50": 256, "resnet152": 128}  # Batch of each.
 
 
 def median_ms(step, n=30, warm=5):
@@ -196,13 +206,13 @@ def run_train(name, mode, batch, recipe=None):
     torch.manual_seed(0)
     amp = True
     by = None
-    if recipe and name not in ("gpt2", "gpt2_uneven", "llama"):
-        raise ValueError("--fp8 is for gpt2, gpt2_uneven and llama")
-    if name in ("gpt2", "gpt2_uneven"):
-        B, V, T = batch or 32, 50304, 1024
-        if name == "gpt2_uneven":
-            V, T = 50257, 1000
-        m = GPT(V=V, T=T).to(dev)
+    if recipe and name not in (*GPTS, "llama"):
+        raise ValueError("--fp8 is for the GPTs and llama")
+    if name in GPTS:
+        sizes = dict(GPTS[name])
+        B, T = batch or sizes["batch"], sizes.get("T", 1024)
+        del sizes["batch"]
+        m = GPT(**sizes).to(dev)
         by = to_float8(m, recipe) if recipe else None
         opt = torch.optim.AdamW(m.parameters(), lr=6e-4, betas=(0.9, 0.95), weight_decay=0.1, fused=True)
         data = (torch.randint(0, 50257, (B, T), device=dev), torch.randint(0, 50257, (B, T), device=dev))
@@ -214,11 +224,11 @@ def run_train(name, mode, batch, recipe=None):
         opt = torch.optim.AdamW(m.parameters(), lr=6e-4, betas=(0.9, 0.95), weight_decay=0.1, fused=True)
         data = tuple(torch.randint(0, 128256, (B, 2048), device=dev) for _ in range(2))
         unit = B * 2048
-    elif name == "resnet50":
+    elif name in RESNETS:
         import torchvision
 
-        B = batch or 256
-        net = torchvision.models.resnet50().to(dev, memory_format=torch.channels_last)
+        B = batch or RESNETS[name]
+        net = getattr(torchvision.models, name)().to(dev, memory_format=torch.channels_last)
 
         class M(nn.Module):
             def __init__(self):

@@ -17,7 +17,12 @@ constexpr int64_t kGoodKept = 8;  // Fewer leave threads idle at barriers; more 
 // The same for rows that more than 256 threads would share otherwise: such threads wait for each other and
 // delay loads.
 constexpr int64_t kGoodKeptOfMany = 16;
-constexpr size_t kMostCrossing = 4;  // The most inputs that go through shared memory: 8.4 KB each in f64.
+// Tiles: the side of a square; the most inputs that go through shared memory, 8.4 KB each in f64, and of them
+// the most of 16 bits whose squares are four times as large. Shorter loops and strides than the limits read
+// most of each sector that they touch anyway.
+constexpr int64_t kTile = 32;
+constexpr size_t kMostCrossing = 4, kMostNarrowCrossing = 2;
+constexpr TileLimits kTileLimits = {.cross = 4, .inner = 4, .stride = 4};
 // For rows with column reductions: row elements in the registers of a multiprocessor's threads (64 registers
 // for every 8 elements), and the most resident blocks.
 constexpr int64_t kResidentElements = ir::kPlannedGpu.registers / 64 * 8, kMostResident = 8;
@@ -132,17 +137,34 @@ int64_t VectorWidth(Job& job, const CudaSchedule& s, int dim, int64_t size) {
   return width;
 }
 
-// Schedules squares and returns true if the CPU's schedule finds transposed inputs.
+// Sets the sizes of tiles: squares, unless one of the loops is shorter than a square's side. Numbers of 16
+// bits have squares of twice the side, so that a block has as many bytes on the way.
+void SizeTiles(int64_t cross, int64_t inner, CudaSchedule& s) {
+  const bool are_narrow = s.crossing.size() <= kMostNarrowCrossing &&
+                          llvm::all_of(s.crossing, [](auto& kept) { return StoredBytes(kept.tensor) <= 2; });
+  const int64_t side = are_narrow ? 2 * kTile : kTile, elements = side * side;
+  const auto size = [&](int64_t loop, int64_t most) {
+    return std::min({PowerOfTwoAtLeast(loop), most, s.block});
+  };
+  s.tile_cross = size(cross, side);
+  s.tile_inner = size(inner, elements / s.tile_cross);
+  s.tile_cross = size(cross, elements / s.tile_inner);
+}
+
+// Schedules tiles and returns true if there are transposed inputs.
 bool ScheduleTiles(Job& job, CudaSchedule& s) {
-  LoopSchedule found = MakeSchedule(job);
+  LoopSchedule found = MakeSchedule(job, kTileLimits);
   if (found.mode != LoopSchedule::Mode::kTiles || found.kept.empty()) return false;
+  const int64_t width = s.parallel[found.cross].size, length = s.parallel.back().size;
+  // Smaller matrices stay in the L1 cache.
+  if (width * length < s.block) return false;
   s.mode = CudaSchedule::Mode::kTiles;
   s.cross = found.cross;
   s.crossing = std::move(found.kept);
   if (s.crossing.size() > kMostCrossing) s.crossing.resize(kMostCrossing);
-  const int64_t width = s.parallel[s.cross].size, length = s.parallel.back().size;
-  s.blocks = TripCount(s.parallel) / (width * length) * llvm::divideCeilSigned(width, kCudaTile) *
-             llvm::divideCeilSigned(length, kCudaTile);
+  SizeTiles(width, length, s);
+  s.blocks = TripCount(s.parallel) / (width * length) * llvm::divideCeilSigned(width, s.tile_cross) *
+             llvm::divideCeilSigned(length, s.tile_inner);
   return true;
 }
 
@@ -186,8 +208,10 @@ void ScheduleRow(Job& job, bool alone, CudaSchedule& s) {
   int64_t kept =
       std::max<int64_t>(1, (is_shared_by_many ? kGoodKeptOfMany : kGoodKept) / s.vector) * s.vector;
   int64_t wanted = llvm::divideCeilSigned(length, kept);
-  // With many rows each gets one warp, if the warp's registers can hold the row.
-  if (rows >= kManyCudaBlocks * 4 && length <= kWarp * 16) wanted = std::min(wanted, kWarp);
+  // With many rows each gets one warp, if the warp's registers can hold the row: a GPU starts a block only
+  // every 1.3 ns. Column reductions need registers too.
+  const int64_t most_of_lane = job.column_reductions.empty() ? kMaxKept : kMaxKept / 2;
+  if (rows >= kManyCudaBlocks * 4 && length <= kWarp * most_of_lane) wanted = std::min(wanted, kWarp);
   s.threads = wanted <= kWarp ? PowerOfTwoAtLeast(wanted)
                               : std::min(most, llvm::divideCeilSigned(wanted, kWarp) * kWarp);
   if (length > kMaxBlock * kMaxKept) s.threads = std::min(s.threads, kLongRowThreads);

@@ -22,8 +22,7 @@ struct CudaSchedule {
     // the other loops), `unroll` at a time. It computes the values `along`, which vary only along the
     // innermost loop, once.
     kPersistentRows,
-    // Squares of the loops `cross` and the innermost one, for inputs that are contiguous along `cross`.
-    // Shared memory transposes these inputs, so that both they and the results are accessed along their rows.
+    // Tiles of the loops `cross` and the innermost one, for inputs that are contiguous along `cross`. Shared memory transposes these inputs, so that both they and the results are accessed along their rows.
     kTiles,
     // `threads` threads share each row's reduced elements, `vector` neighbours at a time. With column
     // reductions a block processes several groups of rows, `blocks` groups apart.
@@ -42,9 +41,11 @@ struct CudaSchedule {
   std::vector<KeptValue> along;  // kPersistentRows: values computed before the first row.
   int64_t threads =
       1;  // Along the reduced loops. kRow: a power of two up to 32, or whole warps with one row a block.
-  int64_t width = 1;                // kColumn: threads along the columns.
-  bool keeps_row = false;           // kRow: a thread's elements stay in registers between phases.
-  int cross = -1;                   // kTiles: index in `parallel`.
+  int64_t width = 1;       // kColumn: threads along the columns.
+  bool keeps_row = false;  // kRow: a thread's elements stay in registers between phases.
+  int cross = -1;          // kTiles: index in `parallel`.
+  // kTiles: sizes of a tile along the innermost loop and along `cross`, powers of two up to `block`.
+  int64_t tile_inner = 1, tile_cross = 1;
   std::vector<KeptValue> crossing;  // kTiles: the transposed inputs.
   int64_t chunk_size = 0;           // Size of a chunk of the outermost reduced loop.
   int64_t block = 256;              // Threads of a block.
@@ -70,7 +71,6 @@ const LoopTarget& CudaLoopTarget();
 
 // Enough blocks to keep all multiprocessors busy.
 inline constexpr int64_t kManyCudaBlocks = 8 * ir::kPlannedGpu.multiprocessors;
-inline constexpr int64_t kCudaTile = 32;    // The side of a square.
 inline constexpr int64_t kCudaBlock = 256;  // Threads of a block whose launch has several jobs.
 
 }  // namespace sinter::codegen

@@ -16,7 +16,7 @@ namespace {
 // Elements a unit, about: 16 KB of f32, which fit in cache with their operands.
 constexpr int64_t kBlock = 4096;
 constexpr int64_t kShortLoop = 16;  // Shorter loops do not fill a vector.
-constexpr int64_t kShortRow = 8;    // Shorter rows leave more than half a vector empty.
+constexpr int64_t kShortRow = 8;  // Shorter rows leave more than half a vector empty.
 constexpr int64_t kChunkElements = 32768, kMaxChunks = 64;
 constexpr int64_t kMaxColumns = 1024;
 constexpr int64_t kMaxKeptElements = 32768;  // A longer row would not stay in cache.
@@ -128,18 +128,18 @@ double ElementCost(Job& job) {
 }
 
 // Returns the parallel loop along which most transposed accesses are contiguous, or -1.
-int FindCross(const Footprint& footprint, ArrayRef<Loop> loops) {
+int FindCross(const Footprint& footprint, ArrayRef<Loop> loops, const TileLimits& limits) {
   const Loop& inner = loops.back();
   SmallVector<int> votes(loops.size(), 0);
   int against = 0;
   for (const auto& strides : footprint.strides) {
     if (std::abs(strides[inner.dim]) <= 1) ++against;
     for (size_t i = 0; i + 1 < loops.size(); ++i) {
-      if (std::abs(strides[loops[i].dim]) == 1 && std::abs(strides[inner.dim]) >= kShortLoop) ++votes[i];
+      if (std::abs(strides[loops[i].dim]) == 1 && std::abs(strides[inner.dim]) >= limits.stride) ++votes[i];
     }
   }
   int best = std::max_element(votes.begin(), votes.end()) - votes.begin();
-  bool fills_tiles = loops[best].size >= kShortLoop && inner.size >= kShortLoop / 2;
+  bool fills_tiles = loops[best].size >= limits.cross && inner.size >= limits.inner;
   return votes[best] > 0 && fills_tiles && against > 0 ? best : -1;
 }
 
@@ -154,7 +154,7 @@ int64_t BytesOfElement(mlir::Value tensor) {
 }
 
 // Keeps tiles of the inputs that are contiguous along the cross loop.
-void KeepTiles(Job& job, LoopSchedule& s) {
+void KeepTiles(Job& job, const TileLimits& limits, LoopSchedule& s) {
   int inner = s.parallel.back().dim, cross = s.parallel[s.cross].dim;
   for (JobOutput& output : job.full_outputs) {
     for (const Request& request : output.trace.requests) {
@@ -166,14 +166,15 @@ void KeepTiles(Job& job, LoopSchedule& s) {
         if (request.dims[k] == inner) along_inner += stride;
         if (request.dims[k] == cross) along_cross += stride;
       }
-      if (along_cross != 1 || along_inner < kShortLoop || IsKept(s.kept, request.tensor)) continue;
+      if (along_cross != 1 || along_inner < limits.stride || IsKept(s.kept, request.tensor)) continue;
       s.kept.push_back({request.tensor, request.dims, request.constants, true, 0, s.scratch_bytes});
       s.scratch_bytes += ir::RoundUp(s.tile * s.tile_pitch() * BytesOfElement(request.tensor), 64);
     }
   }
 }
 
-void ScheduleMap(Job& job, const Footprint& footprint, double cost, LoopSchedule& s) {
+void ScheduleMap(Job& job, const Footprint& footprint, double cost, const TileLimits& limits,
+                 LoopSchedule& s) {
   if (s.parallel.empty()) s.parallel.push_back({1, -1});
   int64_t inner = s.parallel.back().size;
   int64_t outer = TripCount(ArrayRef(s.parallel).drop_back());
@@ -181,14 +182,14 @@ void ScheduleMap(Job& job, const Footprint& footprint, double cost, LoopSchedule
     s.mode = LoopSchedule::Mode::kFlat;
     s.tile = kBlock;
     s.units = llvm::divideCeilSigned(inner, s.tile);
-  } else if (int cross = FindCross(footprint, s.parallel); cross >= 0) {
+  } else if (int cross = FindCross(footprint, s.parallel, limits); cross >= 0) {
     s.mode = LoopSchedule::Mode::kTiles;
     s.cross = cross;
     s.tile = kSquare;
     int64_t width = s.parallel[cross].size;
     s.units = outer / width * llvm::divideCeilSigned(width, kSquare) * llvm::divideCeilSigned(inner, kSquare);
     s.unit_cost = cost * kSquare * kSquare;
-    KeepTiles(job, s);
+    KeepTiles(job, limits, s);
     return;
   } else {
     s.mode = LoopSchedule::Mode::kMap;
@@ -370,14 +371,14 @@ int64_t CountChunks(Job& job) {
   return llvm::divideCeilSigned(loops.reduced.front().size, size);
 }
 
-LoopSchedule MakeSchedule(Job& job) {
+LoopSchedule MakeSchedule(Job& job, const TileLimits& limits) {
   Footprint footprint = MakeFootprint(job);
   Loops loops = LoopsOf(job, footprint);
   LoopSchedule s;
   s.parallel = loops.parallel;
   s.reduced = loops.reduced;
   if (job.reductions.empty()) {
-    ScheduleMap(job, footprint, ElementCost(job), s);
+    ScheduleMap(job, footprint, ElementCost(job), limits, s);
   } else {
     ScheduleReduction(job, loops, ElementCost(job), s);
   }

@@ -77,7 +77,13 @@ struct LoopSchedule {
   int64_t tile_pitch() const { return tile + 1; }
 };
 
-LoopSchedule MakeSchedule(Job& job);
+// The smallest loops and strides of kTiles. A CPU's shorter loops do not fill a vector.
+struct TileLimits {
+  int64_t cross = 16, inner = 8;  // Sizes of the loop `cross` and of the innermost one.
+  int64_t stride = 16;            // Stride along the innermost loop of a transposed access.
+};
+
+LoopSchedule MakeSchedule(Job& job, const TileLimits& limits = {});
 
 // Returns the number of chunks of the outermost reduced loop, for a job that ir::IsChunked.
 int64_t CountChunks(Job& job);

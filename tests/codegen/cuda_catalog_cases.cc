@@ -91,10 +91,11 @@ std::vector<Case> ScatterCases() {
   std::vector<std::string> sorted = SortKernels("scatter_add", 2);
   sorted.insert(sorted.begin(), "scatter_add_copy");
   sorted.push_back("scatter_add_runs");
+  sorted.push_back("scatter_add_join");
   return {
       scatter("of few", "5x33", "70xi64", "70x33", {"scatter_add"}),
       scatter("of some", "300x24", "5000xi32", "5000x24",
-              {"scatter_add_copy", "scatter_add_sort", "scatter_add_runs"}),
+              {"scatter_add_copy", "scatter_add_sort", "scatter_add_runs", "scatter_add_join"}),
       scatter("of many", "50257x768", "32768xi64", "32768x768", sorted),
       Case{"scatter",
            kNumbers,

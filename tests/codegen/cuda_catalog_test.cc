@@ -427,8 +427,8 @@ TEST_F(CudaCatalogTest, Messages) {
             "the updates");
   EXPECT_EQ(
       message(
-          "%a: tensor<5000000000xi8>, %b: tensor<1000xi64>, %c: tensor<1000xi8>",
-          "sinter.scatter_add %a [%b], %c dim 0 : tensor<5000000000xi8>, tensor<1000xi64>, tensor<1000xi8>"),
+          "%a: tensor<5000000000xi8>, %b: tensor<2000xi64>, %c: tensor<2000xi8>",
+          "sinter.scatter_add %a [%b], %c dim 0 : tensor<5000000000xi8>, tensor<2000xi64>, tensor<2000xi8>"),
       "model.cc:7: a scatter on a GPU indexes at most 4294967294 places, not 5000000000; split the "
       "dimension");
   EXPECT_EQ(

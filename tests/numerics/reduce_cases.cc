@@ -76,9 +76,13 @@ void AddTopKs(std::vector<OpCase>& cases) {
     const char *name, *operand, *result, *k;
     bool has_gradient;
   };
-  const Sizes all[] = {{"rows", "5x17x", "5x3x", "3", true},    {"all", "2x3x7x", "2x3x7x", "7", true},
-                       {"one", "33x", "1x", "1", true},         {"alone", "4x1x", "4x1x", "1", false},
-                       {"no_rows", "0x4x", "0x2x", "2", false}, {"long", "3x5003x", "3x40x", "40", false}};
+  const Sizes all[] = {{"rows", "5x17x", "5x3x", "3", true},
+                       {"all", "2x3x7x", "2x3x7x", "7", true},
+                       {"one", "33x", "1x", "1", true},
+                       {"alone", "4x1x", "4x1x", "1", false},
+                       {"no_rows", "0x4x", "0x2x", "2", false},
+                       {"long", "3x5003x", "3x40x", "40", false},
+                       {"whole_packs", "2x4096x", "2x70x", "70", false}};
   for (const Sizes& s : all) {
     for (bool special : {false, true}) {
       const std::string from = std::string("tensor<") + s.operand + "$T>",

@@ -20,7 +20,9 @@ enum class OpClass {
   kTranscendental,  // A few units in the last place; absolute near a zero of the function.
   kReduction,       // Sums of up to about 1e5 terms of order 1.
   kProduct,         // Matmuls and convolutions of about 100 terms.
-  kTf32Matmul,      // As kProduct, but f32 operands may be rounded to 10 bits of mantissa.
+  // As kProduct, but f32 operands may be rounded to 10 bits of mantissa, and a GPU's tensor cores may keep
+  // about 13 bits of a sum of products of 8-bit floats.
+  kTf32Matmul,
   kComposite,       // Softmax, norms, losses: several of the above.
   kGraph,           // Whole random graphs.
 };

@@ -9,6 +9,8 @@
 #include "sinter/codegen/cuda/gpu_units.h"
 #include "sinter/codegen/places/user_line.h"
 #include "sinter/ir/dialect/ops.h"
+#include "sinter/ir/dialect/tensor_types.h"
+#include "sinter/ir/target/gpu_models.h"
 #include "sinter/kernels/cuda/embedded_cuda.h"
 #include "sinter/runtime/host/status.h"
 
@@ -16,12 +18,16 @@ namespace sinter::codegen {
 
 namespace {
 
-// Limits of the direct method, in which every element looks at every index: some 10 microseconds on a large
-// GPU, the least time that sorting takes. A result in place of its operand takes far less.
-constexpr int64_t kFewIndices = 512, kFewLooks = 1 << 26;
+// The most indices of the direct method, in which each block looks at all of them.
+constexpr int64_t kFewIndices = 1024;
+// Packs that a block of the direct method copies for each look at the indices: as few as fill the GPU, and
+// at most 16 for each thread.
+constexpr int64_t kFewestPacks = kCatalogBlock, kMostPacks = 16 * kCatalogBlock;
+// Blocks of the direct method: enough to fill a GPU, whichever of its two ways a run takes.
+constexpr int64_t kDirectBlocks = 8 * ir::kPlannedGpu.multiprocessors;
+// Updates of a part of a long run. Shorter parts cost more sums of parts; a thread adds a longer one alone.
+constexpr int64_t kPart = 64;
 constexpr int64_t kMostRows = std::numeric_limits<uint32_t>::max() - 1;
-// Blocks that copy: some for each multiprocessor. In place they end at once.
-constexpr int64_t kCopyBlocks = 528;
 // kernels/cuda/scatter.cuh; others are a ScatterKind.
 constexpr int64_t kAddKind = 4;
 
@@ -40,9 +46,7 @@ struct ScatterShape {
     outer = around.outer, inner = around.inner;
   }
 
-  bool is_direct() const {
-    return count <= kFewIndices && elements <= kFewLooks / std::max<int64_t>(1, count);
-  }
+  bool is_direct() const { return count <= kFewIndices; }
   // Adjacent elements of a thread.
   int64_t vector() const {
     int64_t vector = kAccessBytes / ir::ElementBytes(element);
@@ -52,11 +56,12 @@ struct ScatterShape {
 };
 
 // Threads of CombineRuns: for each index of each outer part, `slices` times `width` threads, each for
-// `vector` neighbours.
+// `vector` neighbours; those of JoinRuns have parts of runs in place of indices. `part`: 0 if runs have none.
 struct RunSpread {
-  int64_t vector, width, slices, threads;
+  int64_t vector, width, slices, part, parts, threads;
 
-  explicit RunSpread(const ScatterShape& shape) : vector(shape.vector()) {
+  RunSpread(const ScatterShape& shape, int64_t kind)
+      : vector(shape.vector()), part(kind == kAddKind && shape.count > 2 * kPart ? kPart : 0) {
     const int64_t packs = shape.inner / vector;
     width = 1;
     // The widest up to a warp. Beyond a warp, the widest that adds no idle threads.
@@ -66,6 +71,25 @@ struct RunSpread {
     }
     slices = llvm::divideCeilSigned(packs, width);
     threads = shape.outer * shape.count * slices * width;
+    parts = part > 0 ? llvm::divideCeilSigned(shape.count, part) : 0;
+  }
+  // Sums that parts leave for JoinRuns: each part has one for its first run and one for its last.
+  int64_t SumsOf(const ScatterShape& shape) const { return 2 * shape.outer * parts * shape.inner; }
+};
+
+// A block of the direct method copies `rows` rows, and of each `span` packs; in place it takes the rows of
+// an index. `blocks`: as many as the longer of both ways needs.
+struct DirectSpread {
+  int64_t rows, span, blocks;
+
+  explicit DirectSpread(const ScatterShape& shape) {
+    const int64_t packs = std::max<int64_t>(1, shape.inner / shape.vector());
+    const int64_t share = shape.outer * shape.size * packs / kDirectBlocks;
+    const int64_t of_block = std::clamp(share, kFewestPacks, kMostPacks);
+    span = std::min(packs, of_block);
+    rows = std::clamp<int64_t>(of_block / span, 1, shape.size);
+    const int64_t spans = llvm::divideCeilSigned(packs, span);
+    blocks = shape.outer * spans * std::max(llvm::divideCeilSigned(shape.size, rows), shape.count);
   }
 };
 
@@ -81,6 +105,14 @@ absl::Status CheckSorted(mlir::Operation* op, const ScatterShape& shape) {
                                                  " places, not ", shape.size, "; split the dimension"));
   }
   return absl::OkStatus();
+}
+
+// Returns the type of sums of elements, as E::Compute in kernels/cuda/elements.cuh.
+mlir::Type SumType(mlir::Type element) {
+  const unsigned bits = ir::ElementBytes(element) > 4 ? 64 : 32;
+  if (!llvm::isa<mlir::FloatType>(element)) return mlir::IntegerType::get(element.getContext(), bits);
+  return bits == 64 ? mlir::Type(mlir::Float64Type::get(element.getContext()))
+                    : mlir::Type(mlir::Float32Type::get(element.getContext()));
 }
 
 void CombineSorted(mlir::Operation* op, const std::string& name, const ScatterShape& shape,
@@ -106,9 +138,20 @@ void CombineSorted(mlir::Operation* op, const std::string& name, const ScatterSh
                     .numbers = {numbers, "u32"}};
   // A separate text, the same for all element types.
   AppendSort(CatalogText(/*index32=*/true), sort, op->getContext(), workspace, call);
-  call.launches.push_back(text.Launch(name + "_runs", "CombineRuns($0, $1, $2, $3, $4)",
-                                      {x, updates, {keys, "const u32"}, {numbers, "const u32"}}, {y},
-                                      llvm::divideCeilSigned(spread.threads, kCatalogBlock), kCatalogBlock));
+  std::vector<CatalogArgument> combined = {x, updates, {keys, "const u32"}, {numbers, "const u32"}},
+                               results = {y};
+  if (spread.part > 0)
+    results.push_back({workspace.Add(spread.SumsOf(shape), SumType(shape.element)), "Compute"});
+  call.launches.push_back(text.Launch(
+      name + "_runs",
+      spread.part > 0 ? "CombineRuns($0, $1, $2, $3, $4, $5)" : "CombineRuns($0, $1, $2, $3, $4, nullptr)",
+      combined, results, llvm::divideCeilSigned(spread.threads, kCatalogBlock), kCatalogBlock));
+  if (spread.part > 0) {
+    const int64_t threads = spread.threads / shape.count * spread.parts;
+    call.launches.push_back(text.Launch(name + "_join", "JoinRuns($0, $1, $2, $3)",
+                                        {x, {keys, "const u32"}, {results[1].slot, "const Compute"}}, {y},
+                                        llvm::divideCeilSigned(threads, kCatalogBlock), kCatalogBlock));
+  }
   call.workspace_bytes = workspace.bytes();
 }
 
@@ -119,23 +162,21 @@ absl::StatusOr<CudaCatalogCall> LowerUpdates(Op op, const std::string& name, int
   if (shape.elements == 0) return call;
   const int64_t updates = ir::TypeOf(op.getUpdates()).getNumElements();
   call.flops = updates;
-  RunSpread spread(shape);
-  CatalogText text(FitsIndex32(std::max({shape.elements, updates, spread.threads})));
+  const RunSpread spread(shape, kind);
+  CatalogText text(FitsIndex32(std::max({shape.elements, updates, spread.threads, spread.SumsOf(shape)})));
   text.Type("E", ElementName(shape.element)).Type("Index", ElementType(shape.index));
   text.Number("kKind", kind);
   text.Number("kOuter", shape.outer).Number("kSize", shape.size).Number("kInner", shape.inner);
   text.Number("kCount", shape.count).Number("kVector", spread.vector);
-  text.Number("kWidth", spread.width).Number("kSlices", spread.slices);
-  text.Append(kernels::CudaText("scatter"));
+  text.Number("kWidth", spread.width).Number("kSlices", spread.slices).Number("kPart", spread.part);
+  const DirectSpread direct(shape);
+  text.Number("kBlock", kCatalogBlock).Number("kRows", direct.rows).Number("kSpan", direct.span);
+  text.Append(kernels::CudaText("scan")).Append(kernels::CudaText("scatter"));
   if (shape.is_direct()) {
-    const auto blocks = [&](int64_t elements) {
-      return llvm::divideCeilSigned(elements / spread.vector, kCatalogBlock);
-    };
-    const int64_t grid = std::max(blocks(updates), std::min(blocks(shape.elements), kCopyBlocks));
     call.launches.push_back(
         text.Launch(name, "CombineDirectly($0, $1, $2, $3)",
                     {{In(op, 0), "const Storage"}, {In(op, 1), "const Index"}, {In(op, 2), "const Storage"}},
-                    {{Out(op, 0), "Storage"}}, grid, kCatalogBlock));
+                    {{Out(op, 0), "Storage"}}, std::min(direct.blocks, kDirectBlocks), kCatalogBlock));
   } else {
     SINTER_RETURN_IF_ERROR(CheckSorted(op, shape));
     CombineSorted(op, name, shape, spread, text, call);

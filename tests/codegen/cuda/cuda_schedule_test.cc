@@ -60,8 +60,12 @@ void ExpectMap(const CudaSchedule& s) {
     case CudaSchedule::Mode::kTiles: {
       const int64_t width = s.parallel[s.cross].size, others = elements / inner / width;
       ASSERT_EQ(s.blocks % others, 0);
-      EXPECT_GE(s.blocks / others * kCudaTile * kCudaTile, width * inner);
-      EXPECT_LT(s.blocks / others, (width / kCudaTile + 2) * (inner / kCudaTile + 2));
+      EXPECT_EQ(s.blocks / others,
+                llvm::divideCeilSigned(width, s.tile_cross) * llvm::divideCeilSigned(inner, s.tile_inner));
+      for (const int64_t side : {s.tile_cross, s.tile_inner}) {
+        EXPECT_TRUE(llvm::isPowerOf2_64(side) && side <= s.block) << side;
+      }
+      EXPECT_GE(s.tile_cross * s.tile_inner, s.block);  // No thread of a whole tile is idle.
       EXPECT_FALSE(s.crossing.empty());
       return;
     }

