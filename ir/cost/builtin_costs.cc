@@ -205,6 +205,10 @@ CostTable H200() {
       {"conv2d_weight_grad", 70 * kTera},
       // 52 MFLOP in 2 to 5 us, "Small matmuls in tf32".
       {"matmul_tf32", 25 * kTera},
+      // The first of the two kernels has the operations of both: 129 GFLOP in 0.222 and 0.264 ms in a step of
+      // GPT-2, 172 in 0.268 and 0.296 in one of Llama, measured on 2026-11-28 by `sinter profile`. The second
+      // is priced by its bytes.
+      {"attention_query_grad", 320 * kTera},
   };
   table.contractions = HopperContractions();
   const std::vector<ContractionSample> convolutions = HopperConvolutions();
