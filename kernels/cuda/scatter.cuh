@@ -84,7 +84,7 @@ struct DirectPart {
 
   // Combines a pack at `place` of x with the updates of the row, at `inner`; copies it if there are none.
   __device__ __forceinline__ void Combine(u32 row, idx place, idx outer, idx inner) const {
-    constexpr int together = 4;  // Updates that are read together.
+    constexpr int together = 8;  // Updates that are read together.
     const Vec<Storage, kVector> old = ReadPackWritten<kVector>(x + place, aligned);
     Combined<kKind> combined[kVector];
 #pragma unroll

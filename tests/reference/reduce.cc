@@ -12,18 +12,18 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Returns for each result element the offsets of the operand's elements that it reduces, in row-major order.
 std::vector<std::vector<int64_t>> Groups(const Shape& shape, const Shape& dims) {
-  Shape kept_shape;
-  for (size_t d = 0; d < shape.size(); ++d) {
-    if (std::find(dims.begin(), dims.end(), static_cast<int64_t>(d)) == dims.end())
-      kept_shape.push_back(shape[d]);
-  }
-  std::vector<std::vector<int64_t>> groups(NumElements(kept_shape));
+  std::vector<bool> is_reduced(shape.size());
+  for (const int64_t dim : dims) is_reduced[dim] = true;
+  int64_t count = 1;
+  for (size_t d = 0; d < shape.size(); ++d) count *= is_reduced[d] ? 1 : shape[d];
+  std::vector<std::vector<int64_t>> groups(count);
+  int64_t offset = 0;
   ForEachIndex(shape, [&](const Shape& at) {
-    Shape kept;
+    int64_t group = 0;
     for (size_t d = 0; d < shape.size(); ++d) {
-      if (std::find(dims.begin(), dims.end(), static_cast<int64_t>(d)) == dims.end()) kept.push_back(at[d]);
+      if (!is_reduced[d]) group = group * shape[d] + at[d];
     }
-    groups[Offset(kept_shape, kept)].push_back(Offset(shape, at));
+    groups[group].push_back(offset++);
   });
   return groups;
 }
