@@ -210,8 +210,11 @@ void ScheduleRow(Job& job, bool alone, CudaSchedule& s) {
   int64_t wanted = llvm::divideCeilSigned(length, kept);
   // With many rows each gets one warp, if the warp's registers can hold the row: a GPU starts a block only
   // every 1.3 ns. Column reductions need registers too.
-  const int64_t most_of_lane = job.column_reductions.empty() ? kMaxKept : kMaxKept / 2;
-  if (rows >= kManyCudaBlocks * 4 && length <= kWarp * most_of_lane) wanted = std::min(wanted, kWarp);
+  const bool sums_columns = !job.column_reductions.empty();
+  if (rows > kManyCudaBlocks * (sums_columns ? 4 : 1) &&
+      length <= kWarp * kMaxKept / (sums_columns ? 2 : 1)) {
+    wanted = std::min(wanted, kWarp);
+  }
   s.threads = wanted <= kWarp ? PowerOfTwoAtLeast(wanted)
                               : std::min(most, llvm::divideCeilSigned(wanted, kWarp) * kWarp);
   if (length > kMaxBlock * kMaxKept) s.threads = std::min(s.threads, kLongRowThreads);
