@@ -6,7 +6,7 @@ namespace sinter::ir::tf32 {
 
 namespace {
 
-constexpr int64_t kFewTiles = kPlannedGpu.multiprocessors / 2;
+constexpr int64_t kFewTiles = 2 * kPlannedGpu.multiprocessors;  // All blocks run at once.
 constexpr double kMostSplitFlops = 2 << 26;  // Larger matmuls keep a GPU busy even with few tiles.
 constexpr int64_t kMostTiles = 16;           // Tiles of a warp: 64 registers of sums.
 

@@ -31,7 +31,7 @@ bool Computes(MatmulOp op);
 bool Computes(Conv2dOp op);
 
 // Output tiles of a matmul: one block computes kMatmulSide rows and columns of [m, n].
-inline constexpr int64_t kMatmulSide = 64;
+inline constexpr int64_t kMatmulSide = 32;
 int64_t MatmulTiles(const MatmulSizes& sizes);
 
 // A convolution's tile of sums is [kSumTile, kTileN].

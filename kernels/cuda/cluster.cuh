@@ -10,7 +10,7 @@
 //   EndParts();
 //
 // Parts that are only summed take no room of their own on older GPUs: with `values` 0, `own` is the same for
-// all, which add to it, and kSummedParts are left to be summed.
+// all, which add to it, and kSummedParts are left to be summed. PackOf then reads four numbers at once.
 #if __CUDA_ARCH__ >= 900
 constexpr int kHeldParts = 1, kSummedParts = kSplits;
 #else
@@ -57,6 +57,24 @@ __device__ __forceinline__ float PartOf(const float* parts, int values, int part
   return x;
 #else
   return parts[part * values + n];
+#endif
+}
+
+// Returns four numbers of a part that takes no room of its own, from number n on, a multiple of 4.
+__device__ __forceinline__ Vec<float, 4> PackOf(const float* parts, int part, int n) {
+#if __CUDA_ARCH__ >= 900
+  u32 at;
+  Vec<float, 4> x;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;"
+      : "=r"(at)
+      : "r"(u32(__cvta_generic_to_shared(parts + n))), "r"(part));
+  asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(x.v[0]), "=f"(x.v[1]), "=f"(x.v[2]), "=f"(x.v[3])
+               : "r"(at)
+               : "memory");
+  return x;
+#else
+  return *(const Vec<float, 4>*)(parts + n);
 #endif
 }
 

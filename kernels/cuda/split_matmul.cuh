@@ -1,15 +1,21 @@
 // y = activation(op(a) op(b) + bias) in tf32, for matmuls with too few tiles to fill a GPU.
-// k is split: separate blocks sum the parts of k in order, and the partial sums are then added in order.
+// k is cut into parts that separate blocks sum; the partial sums are then added in the order of the parts.
+// The blocks of a cluster (cluster.cuh) read them from each other's shared memory. Parts that are too many
+// for a cluster are added by a second kernel, SumSplits.
 //
-// A block computes 64 x 64 sums over kSplitDepth of k. Each of its four warps computes 32 x 32 of them on
-// tensor cores. While 32 elements of k are multiplied, the next 32 are copied to shared memory.
+// A block computes kSide x kSide sums over kPartDepth of k; each of its four warps computes a quarter of them
+// on tensor cores. While 32 elements of k are multiplied, the next 96 are copied to shared memory.
 //
-// Constants: kM, kN, kK; kTransposeA, kTransposeB, kHasBias, kRelu; kSplits, kSplitDepth, a multiple of 32.
-constexpr int kSide = 64, kDepth = 32, kThreads = 128, kPack = 4;
+// Constants: kM, kN, kK; kTransposeA, kTransposeB, kHasBias, kRelu; kParts; kPartDepth, a multiple of 32;
+// kSplits, of cluster.cuh: kParts, or 1 without a cluster.
+constexpr int kSide = 32, kDepth = 32, kThreads = 128, kPack = 4, kStages = 4;
 // Row pitches of a tile in shared memory, with rows along k or across k. Eight adjacent elements of one
 // dimension and four of the other are in different banks.
-constexpr int kPitchAlong = kDepth + 4, kPitchAcross = kSide + 8, kTileFloats = kSide * kPitchAlong;
-static_assert(kTileFloats == kDepth * kPitchAcross, "both orders take as much room");
+constexpr int kPitchAlong = kDepth + 4, kPitchAcross = kSide + 8, kTileFloats = kDepth * kPitchAcross;
+static_assert(kTileFloats >= kSide * kPitchAlong && kStages * 2 * kTileFloats * 4 <= 48 * 1024,
+              "tiles of both orders fit");
+constexpr int kTilesM = kSide / 32, kTilesN = kSide / 16;  // Tiles of a warp.
+typedef float Sums[kTilesM][kTilesN][4];
 
 // Starts an asynchronous copy of `bytes` bytes to shared memory, or of zeros if not `exists`. EndSending ends
 // a group of copies. Arrived<n> waits until at most the n latest groups are pending.
@@ -75,26 +81,26 @@ __device__ __forceinline__ float TileElement(const float* tile, int row, int k) 
 
 // Multiplies one step of kDepth elements of k.
 __device__ __forceinline__ void MultiplyStep(const float* a, const float* b, int row, int column,
-                                             float (&sums)[2][4][4]) {
+                                             Sums& sums) {
   const int t = threadIdx.x % 4;
 #pragma unroll
   for (int k = t; k < t + kDepth; k += 8) {
-    float left[2][4], right[4][2];
+    float left[kTilesM][4], right[kTilesN][2];
 #pragma unroll
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < kTilesM; ++i) {
 #pragma unroll
       for (int e = 0; e < 4; ++e)
         left[i][e] = TileElement<!kTransposeA>(a, row + i * 16 + e % 2 * 8, k + e / 2 * 4);
     }
 #pragma unroll
-    for (int j = 0; j < 4; ++j) {
+    for (int j = 0; j < kTilesN; ++j) {
 #pragma unroll
       for (int e = 0; e < 2; ++e) right[j][e] = TileElement<kTransposeB>(b, column + j * 8, k + e * 4);
     }
 #pragma unroll
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < kTilesM; ++i) {
 #pragma unroll
-      for (int j = 0; j < 4; ++j) MultiplyTiles(sums[i][j], left[i], right[j]);
+      for (int j = 0; j < kTilesN; ++j) MultiplyTiles(sums[i][j], left[i], right[j]);
     }
   }
 }
@@ -105,40 +111,95 @@ __device__ __forceinline__ float Finish(float sum, const float* bias, int n) {
   return sum;
 }
 
-// Writes to y. With several splits, writes partial sums to [kSplits][kM][kN].
-__device__ __forceinline__ void MultiplySplit(const float* a, const float* b, const float* bias, float* y) {
-  __shared__ Vec<float, 4> shared[2][2][kTileFloats / 4];
-  constexpr int row_tiles = (kM + kSide - 1) / kSide, column_tiles = (kN + kSide - 1) / kSide;
-  const int block = blockIdx.x, split = block / (row_tiles * column_tiles);
-  const int first_row = block / column_tiles % row_tiles * kSide, first_column = block % column_tiles * kSide;
-  const int begin = split * int(kSplitDepth), end = sn_imin(begin + int(kSplitDepth), int(kK));
-  const bool a_aligned = IsPackAligned<kPack>(a), b_aligned = IsPackAligned<kPack>(b);
-  auto send = [&](int k) {
-    float* to = (float*)shared[(k - begin) / kDepth % 2];
-    SendTile<!kTransposeA>(a, kM, first_row, k, end, a_aligned, to);
-    SendTile<kTransposeB>(b, kN, first_column, k, end, b_aligned, to + kTileFloats);
-  };
-  const int warp = threadIdx.x / 32, group = threadIdx.x % 32 / 4;
-  const int row = warp / 2 * 32 + group, column = warp % 2 * 32 + group;
-  float sums[2][4][4] = {};
-  send(begin);
-  EndSending();
-  for (int k = begin; k < end; k += kDepth) {
-    if (k + kDepth < end) send(k + kDepth);
-    EndSending();
-    Arrived<1>();
-    sn_barrier();
-    const float* tile = (const float*)shared[(k - begin) / kDepth % 2];
-    MultiplyStep(tile, tile + kTileFloats, row, column, sums);
-    sn_barrier();
-  }
-  if constexpr (kSplits > 1) y += idx(split) * (kM * kN);
+// The first row and column of a thread's sums in the tile.
+__device__ __forceinline__ int FirstRow() { return threadIdx.x / 64 * (kSide / 2) + threadIdx.x % 32 / 4; }
+__device__ __forceinline__ int FirstColumn() { return threadIdx.x / 32 % 2 * (kSide / 2); }
+
+// Calls store(sum, its row, its column in the tile) for each of the thread's sums.
+template <typename Store>
+__device__ __forceinline__ void ForSums(const Sums& sums, const Store& store) {
 #pragma unroll
-  for (int e = 0; e < 32; ++e) {
-    const int i = e / 16, j = e / 4 % 4, k = e % 4;
-    const int m = first_row + row + i * 16 + k / 2 * 8;
-    const int n = first_column + warp % 2 * 32 + j * 8 + threadIdx.x % 4 * 2 + k % 2;
-    if (m < kM && n < kN) y[idx(m) * kN + n] = kSplits > 1 ? sums[i][j][k] : Finish(sums[i][j][k], bias, n);
+  for (int e = 0; e < kTilesM * kTilesN * 4; ++e) {
+    const int i = e / (kTilesN * 4), j = e / 4 % kTilesN, k = e % 4;
+    store(sums[i][j][k], FirstRow() + i * 16 + k / 2 * 8,
+          FirstColumn() + j * 8 + int(threadIdx.x) % 4 * 2 + k % 2);
+  }
+}
+
+// Adds the products of one part of k. All threads have read `tiles` when it ends.
+__device__ __forceinline__ void MultiplyPart(const float* a, const float* b, int first_row, int first_column,
+                                             int part, float* tiles, Sums& sums) {
+  const int begin = part * int(kPartDepth), end = sn_imin(begin + int(kPartDepth), int(kK));
+  const bool a_aligned = IsPackAligned<kPack>(a), b_aligned = IsPackAligned<kPack>(b);
+  auto tile_of = [&](int k) { return tiles + (k - begin) / kDepth % kStages * (2 * kTileFloats); };
+  auto send = [&](int k) {
+    if (k < end) {
+      SendTile<!kTransposeA>(a, kM, first_row, k, end, a_aligned, tile_of(k));
+      SendTile<kTransposeB>(b, kN, first_column, k, end, b_aligned, tile_of(k) + kTileFloats);
+    }
+    EndSending();
+  };
+#pragma unroll
+  for (int stage = 0; stage < kStages - 1; ++stage) send(begin + stage * kDepth);
+  for (int k = begin; k < end; k += kDepth) {
+    Arrived<kStages - 2>();
+    sn_barrier();
+    send(k + (kStages - 1) * kDepth);
+    MultiplyStep(tile_of(k), tile_of(k) + kTileFloats, FirstRow(), FirstColumn() + threadIdx.x % 32 / 4,
+                 sums);
+  }
+  sn_barrier();
+}
+
+// Adds the parts of the tile and writes it to y.
+__device__ __forceinline__ void SumParts(const float* parts, const float* bias, int first_row,
+                                         int first_column, float* y) {
+  ForResults(kSide * kSide / kPack, kThreads, [&](int pack) {
+    const int m = first_row + pack * kPack / kSide, n = first_column + pack * kPack % kSide;
+    if (m >= kM || n >= kN) return;
+    Vec<float, kPack> sum = {};
+#pragma unroll
+    for (int part = 0; part < kSummedParts; ++part) {
+      const Vec<float, kPack> own = PackOf(parts, part, pack * kPack);
+#pragma unroll
+      for (int i = 0; i < kPack; ++i) sum.v[i] += own.v[i];
+    }
+#pragma unroll
+    for (int i = 0; i < kPack; ++i) {
+      if (n + i < kN) y[idx(m) * kN + n + i] = Finish(sum.v[i], bias, n + i);
+    }
+  });
+}
+
+// Writes to y, or, if there are parts but no cluster, partial sums to [kParts][kM][kN].
+__device__ __forceinline__ void MultiplySplit(const float* a, const float* b, const float* bias, float* y) {
+  __shared__ Vec<float, 4> tiles[kStages * 2 * kTileFloats / 4];
+  constexpr int row_tiles = (kM + kSide - 1) / kSide, column_tiles = (kN + kSide - 1) / kSide;
+  const int tile = blockIdx.x / int(kSplits) % (row_tiles * column_tiles);
+  const int first_row = tile / column_tiles * kSide, first_column = tile % column_tiles * kSide;
+  Sums total = {};
+  if constexpr (kSplits == 1) {
+    const int part = blockIdx.x / (row_tiles * column_tiles);
+    MultiplyPart(a, b, first_row, first_column, part, (float*)tiles, total);
+    if constexpr (kParts > 1) y += idx(part) * (kM * kN);
+    ForSums(total, [&](float sum, int row, int column) {
+      const int m = first_row + row, n = first_column + column;
+      if (m < kM && n < kN) y[idx(m) * kN + n] = kParts > 1 ? sum : Finish(sum, bias, n);
+    });
+  } else {
+    // The sums take the place of the tiles.
+    ForParts(
+        [&](int part, float* parts) {
+          Sums sums = {};
+          sn_barrier();
+          MultiplyPart(a, b, first_row, first_column, part, parts, sums);
+#pragma unroll
+          for (int e = 0; e < kTilesM * kTilesN * 4; ++e) (&total[0][0][0])[e] += (&sums[0][0][0])[e];
+          ForSums(total, [&](float sum, int row, int column) { parts[row * kSide + column] = sum; });
+        },
+        (float*)tiles, 0);
+    SumParts((const float*)tiles, bias, first_row, first_column, y);
+    EndParts();
   }
 }
 
@@ -147,6 +208,6 @@ __device__ __forceinline__ void SumSplits(const float* partials, const float* bi
   if (e >= kM * kN) return;
   float sum = 0;
 #pragma unroll
-  for (int split = 0; split < kSplits; ++split) sum += sn_load(partials + split * (kM * kN) + e);
+  for (int part = 0; part < kParts; ++part) sum += sn_load(partials + part * (kM * kN) + e);
   y[e] = Finish(sum, bias, int(e % kN));
 }

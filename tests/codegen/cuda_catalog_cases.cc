@@ -14,6 +14,29 @@ std::vector<std::string> SortKernels(const std::string& name, int passes) {
   return kernels;
 }
 
+// Matmuls of few tiles in tf32: parts of k in a cluster, and more of them than a cluster has blocks.
+std::vector<Case> SplitMatmulCases() {
+  std::vector<Case> cases;
+  for (const char* turned : {"", ", transpose_a", ", transpose_b"}) {
+    const bool is_a = std::string(turned) == ", transpose_a", is_b = std::string(turned) == ", transpose_b";
+    const std::string left = is_a ? "tensor<800x256xf32>" : "tensor<256x800xf32>",
+                      right = is_b ? "tensor<128x800xf32>" : "tensor<800x128xf32>";
+    cases.push_back({absl::StrCat("matmul of few tiles", turned),
+                     "f32",
+                     absl::StrCat("%a: ", left, ", %b: ", right),
+                     absl::StrCat("sinter.matmul %a, %b {math = 1 : i32", turned, "} : (", left, ", ", right,
+                                  ") -> tensor<256x128xf32>"),
+                     {"matmul_tf32"}});
+  }
+  cases.push_back({"matmul of more parts than a cluster has blocks",
+                   "f32",
+                   "%a: tensor<3x2500xf32>, %b: tensor<2500x20xf32>, %c: tensor<20xf32>",
+                   "sinter.matmul %a, %b bias %c {math = 1 : i32, activation = 1 : i32} : "
+                   "(tensor<3x2500xf32>, tensor<2500x20xf32>, tensor<20xf32>) -> tensor<3x20xf32>",
+                   {"matmul_tf32_split", "matmul_tf32"}});
+  return cases;
+}
+
 }  // namespace
 
 std::vector<Case> PoolCases() {
@@ -149,17 +172,7 @@ std::vector<Case> MatmulCases() {
                               absl::StrCat("%a: ", a, ", %b: ", b),
                               absl::StrCat("sinter.matmul %a, %b : (", a, ", ", b, ") -> ", result),
                               {"matmul"}}};
-  for (const char* turned : {"", ", transpose_a", ", transpose_b"}) {
-    const bool is_a = std::string(turned) == ", transpose_a", is_b = std::string(turned) == ", transpose_b";
-    const std::string left = is_a ? "tensor<800x256xf32>" : "tensor<256x800xf32>",
-                      right = is_b ? "tensor<128x800xf32>" : "tensor<800x128xf32>";
-    cases.push_back({absl::StrCat("matmul of few tiles", turned),
-                     "f32",
-                     absl::StrCat("%a: ", left, ", %b: ", right),
-                     absl::StrCat("sinter.matmul %a, %b {math = 1 : i32", turned, "} : (", left, ", ", right,
-                                  ") -> tensor<256x128xf32>"),
-                     {"matmul_tf32_split", "matmul_tf32"}});
-  }
+  for (Case& split : SplitMatmulCases()) cases.push_back(std::move(split));
   // m, n, k: several tiles and chunks, and parts of them.
   for (const auto& [m, n, k] : {std::array{13, 70, 33}, {32, 40, 1100}, {1, 9, 600}, {3, 1, 1}}) {
     for (const bool turned : {false, true}) {

@@ -31,7 +31,7 @@ void AddMatmuls(std::vector<OpCase>& cases) {
   make("tf32", "3x5", "5x4", "3x4", " {math = 1 : i32}", "f32");
   cases.back().op_class = OpClass::kTf32Matmul;
   cases.back().has_gradient = false;
-  // GPUs run these on a catalog kernel that splits k.
+  // GPUs run these on a catalog kernel that splits k, into more parts than a cluster has blocks in the last.
   auto tf32 = [&](const std::string& name, const std::string& a, const std::string& b, const std::string& r,
                   const std::string& attributes, const std::string& bias = "") {
     make("tf32_" + name, a, b, r, (bias.empty() ? "" : " bias %c") + (" {math = 1 : i32" + attributes) + "}",
@@ -51,6 +51,8 @@ void AddMatmuls(std::vector<OpCase>& cases) {
   tf32("both_turned", "129x7", "66x129", "7x66", ", transpose_a, transpose_b");
   tf32("bias_relu", "65x256", "256x128", "65x128", ", activation = 1 : i32", "128");
   tf32("bias", "9x40", "40x10", "9x10", "", "10");
+  tf32("bias_relu_split", "65x400", "400x70", "65x70", ", activation = 1 : i32", "70");
+  tf32("bias_relu_many_parts", "3x2500", "2500x20", "3x20", ", activation = 1 : i32", "20");
   const char* const kActivations[] = {"none", "relu", "gelu", "gelu_tanh", "sigmoid", "tanh", "silu"};
   for (int i = 0; i < 7; ++i) {
     cases.push_back({std::string("matmul_bias_") + kActivations[i],

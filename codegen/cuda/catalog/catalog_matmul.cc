@@ -26,11 +26,12 @@ namespace {
 constexpr int64_t kTile = 64;  // Rows and columns of a block of the general kernel.
 
 constexpr int64_t kSplitThreads = 128, kSplitStep = 32;
-constexpr int64_t kSplitBlocks =
-    ir::kPlannedGpu.multiprocessors;    // The blocks that splitting a matmul aims for.
+// The blocks that splitting a matmul aims for.
+constexpr int64_t kSplitBlocks = 2 * ir::kPlannedGpu.multiprocessors;
 constexpr int64_t kShortestSplit = 64;  // The shortest part of k.
-// The longest k that is not split: its sum takes as long as a second launch.
-constexpr int64_t kLongestWhole = 256;
+constexpr int64_t kMostInCluster = 8;   // Blocks of a cluster that every GPU with clusters takes.
+// Parts may be so much longer for a cluster to hold them all: these steps take as long as a second launch.
+constexpr int64_t kLongerPart = 4 * kSplitStep;
 
 // Matmuls of few rows: the most rows, terms of a sum, and elements of b for half of the rows. With more,
 // cuBLASLt has enough tiles, or splits the sums over more blocks.
@@ -43,36 +44,59 @@ bool IsCublasOnly(ir::MatmulOp matmul) {
          (matmul.getType().getElementType().isF32() && !matmul.getA().getType().getElementType().isF32());
 }
 
+// How k is cut.
+struct SplitParts {
+  int64_t depth, count;
+
+  SplitParts(int64_t k, int64_t tiles) {
+    const int64_t wanted =
+        std::clamp<int64_t>(k / kShortestSplit, 1, std::max<int64_t>(1, kSplitBlocks / tiles));
+    depth = DepthOf(k, wanted);
+    if (const int64_t longer = DepthOf(k, kMostInCluster);
+        wanted > kMostInCluster && longer - depth <= kLongerPart)
+      depth = longer;
+    count = llvm::divideCeilSigned(k, depth);
+  }
+
+  bool fit_in_cluster() const { return count <= kMostInCluster; }
+
+ private:
+  static int64_t DepthOf(int64_t k, int64_t parts) {
+    return llvm::alignTo(llvm::divideCeilSigned(k, parts), kSplitStep);
+  }
+};
+
 absl::StatusOr<CudaCatalogCall> LowerSplit(mlir::Operation* op) {
   auto matmul = llvm::cast<ir::MatmulOp>(op);
   const ir::MatmulSizes s = ir::MatmulSizes::Of(matmul);
-  const int64_t tiles = ir::tf32::MatmulTiles(s), most = s.k <= kLongestWhole ? 1 : kSplitBlocks / tiles;
-  const int64_t wanted = std::clamp<int64_t>(s.k / kShortestSplit, 1, most);
-  const int64_t depth = llvm::divideCeilSigned(llvm::divideCeilSigned(s.k, wanted), kSplitStep) * kSplitStep,
-                splits = llvm::divideCeilSigned(s.k, depth);
+  const int64_t tiles = ir::tf32::MatmulTiles(s);
+  const SplitParts parts(s.k, tiles);
   const bool has_bias = static_cast<bool>(matmul.getBias());
-  CatalogText text(FitsIndex32(std::max({s.m * s.n * splits, s.m * s.k, s.k * s.n})));
+  CatalogText text(FitsIndex32(std::max({s.m * s.n * parts.count, s.m * s.k, s.k * s.n})));
   text.Number("kM", s.m).Number("kN", s.n).Number("kK", s.k);
   text.Number("kTransposeA", matmul.getTransposeA()).Number("kTransposeB", matmul.getTransposeB());
   text.Number("kHasBias", has_bias).Number("kRelu", matmul.getActivation() == ir::Activation::relu);
-  text.Number("kSplits", splits).Number("kSplitDepth", depth);
-  text.Append(kernels::CudaText("tensor_core")).Append(kernels::CudaText("split_matmul"));
+  text.Number("kParts", parts.count).Number("kPartDepth", parts.depth);
+  text.Number("kSplits", parts.fit_in_cluster() ? parts.count : 1);
+  text.Append(kernels::CudaText("tensor_core")).Append(kernels::CudaText("cluster"));
+  text.Append(kernels::CudaText("split_matmul"));
   std::vector<CatalogArgument> factors = {{In(op, 0), "const float"}, {In(op, 1), "const float"}};
   const CatalogArgument result = {Out(op, 0), "float"};
   CudaCatalogCall call;
   call.flops = 2.0 * s.m * s.n * s.k;
-  if (splits == 1) {
+  if (parts.fit_in_cluster()) {
+    text.Cluster(parts.count);
     if (has_bias) factors.push_back({In(op, 2), "const float"});
     call.launches.push_back(text.Launch(
         "matmul_tf32", has_bias ? "MultiplySplit($0, $1, $2, $3)" : "MultiplySplit($0, $1, nullptr, $2)",
-        factors, {result}, tiles, kSplitThreads));
+        factors, {result}, tiles * parts.count, kSplitThreads));
     return call;
   }
   CatalogWorkspace workspace;
-  CatalogArgument partials = {workspace.Add(splits * s.m * s.n, mlir::Float32Type::get(op->getContext())),
-                              "float"};
+  CatalogArgument partials = {
+      workspace.Add(parts.count * s.m * s.n, mlir::Float32Type::get(op->getContext())), "float"};
   call.launches.push_back(text.Launch("matmul_tf32_split", "MultiplySplit($0, $1, nullptr, $2)", factors,
-                                      {partials}, tiles * splits, kSplitThreads));
+                                      {partials}, tiles * parts.count, kSplitThreads));
   partials.type = "const float";
   std::vector<CatalogArgument> terms = {partials};
   if (has_bias) terms.push_back({In(op, 2), "const float"});
@@ -103,7 +127,8 @@ CudaCatalogCall LowerFewRows(ir::MatmulOp matmul) {
   const int64_t tiles = llvm::divideCeilSigned(s.n, along ? kWarpsAlong : kLanes);
   int64_t rows = 16;
   auto blocks = [&] { return tiles * llvm::divideCeilSigned(s.m, rows); };
-  while (rows > 1 && (rows >= 2 * s.m || (rows > 4 && blocks() < kSplitBlocks / 2))) rows /= 2;
+  while (rows > 1 && (rows >= 2 * s.m || (rows > 4 && blocks() < ir::kPlannedGpu.multiprocessors / 2)))
+    rows /= 2;
   CatalogText text(FitsIndex32(std::max({s.m * s.n, s.m * s.k, s.k * s.n})));
   text.Number("kM", s.m).Number("kN", s.n).Number("kK", s.k).Number("kTransposeB", along);
   text.Number("kHasBias", has_bias).Number("kActivation", static_cast<int64_t>(matmul.getActivation()));
