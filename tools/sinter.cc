@@ -258,7 +258,9 @@ CLI::App* AddReport(CLI::App& app, ReportArguments& arguments) {
 
 CLI::App* AddTune(CLI::App& app, TuneOptions& options) {
   CLI::App* tune = app.add_subcommand(
-      "tune", "Measures the fastest cuBLASLt algorithm for each matmul on a GPU and saves it for later runs");
+      "tune",
+      "Measures the fastest cuBLASLt algorithm for each matmul and the fastest cuDNN engine for each "
+      "convolution on a GPU, and saves them for later runs");
   tune->footer(kTrust);
   tune->add_option("plan", options.plan, "a .plan file")->required();
   tune->add_option(
@@ -266,10 +268,15 @@ CLI::App* AddTune(CLI::App& app, TuneOptions& options) {
       "tuning file to add the measurements to; default: SINTER_GPU_TUNING_FILE, else PLAN.tuning, which runs "
       "of the plan read");
   tune->add_flag("--again", options.again, "also measure entries that the file already has");
-  tune->add_flag(
-      "--any-bits", options.any_bits,
-      "choose among all algorithms, not only those whose result is bit-identical to cuBLASLt's first choice; "
+  const auto mode = [&options](sinter::TuningMode mode) { return [&options, mode] { options.mode = mode; }; };
+  CLI::Option* same = tune->add_flag_callback("--same-bits", mode(sinter::TuningMode::kSameBits),
+                                              "choose only what gives the bits of the libraries' first "
+                                              "choices, as runs without the file do: no engines");
+  CLI::Option* any = tune->add_flag_callback(
+      "--any-bits", mode(sinter::TuningMode::kAnyBits),
+      "choose among all algorithms of matmuls too, not only those with the bits of cuBLASLt's first choice; "
       "all runs with this file give the same bits, runs without it may give others");
+  same->excludes(any);
   return tune;
 }
 

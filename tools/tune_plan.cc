@@ -66,10 +66,8 @@ std::string TuningTableText(const TuningReport& report) {
 
 absl::Status TunePlan(const TuneOptions& options, std::ostream& out) {
   SINTER_ASSIGN_OR_RETURN(Plan plan, Plan::Load(options.plan));
-  const TuningOptions tuning = {.file = options.file,
-                                .save = true,
-                                .again = options.again,
-                                .mode = options.any_bits ? TuningMode::kAnyBits : TuningMode::kSameBits};
+  const TuningOptions tuning = {
+      .file = options.file, .save = true, .again = options.again, .mode = options.mode};
   SINTER_RETURN_IF_ERROR(CheckFile(TuningPath(tuning, options.plan)));
   SINTER_ASSIGN_OR_RETURN(const Session session, Session::Create(std::move(plan), {.tuning = tuning}));
   const TuningReport& report = session.tuning();

@@ -16,9 +16,9 @@ namespace sinter::tools {
 
 struct TuneOptions {
   std::string plan;
-  std::string file;       // Empty: the default of TuningOptions::file.
-  bool again = false;     // Also measures entries that the file already has.
-  bool any_bits = false;  // True: TuningMode::kAnyBits; false: kSameBits.
+  std::string file;    // Empty: the default of TuningOptions::file.
+  bool again = false;  // Also measures entries that the file already has.
+  TuningMode mode = TuningMode::kSavedEngines;
 };
 
 // Creates a session of the plan, which measures the entries that the file lacks, and prints the choices.

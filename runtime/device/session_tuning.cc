@@ -14,13 +14,15 @@ namespace {
 
 absl::StatusOr<TuningMode> ModeOfEnvironment() {
   const std::string text = Environment("SINTER_GPU_TUNE");
-  if (text.empty() || text == "1") return TuningMode::kSameBits;
+  if (text.empty()) return TuningMode::kSavedEngines;
+  if (text == "1") return TuningMode::kSameBits;
   if (text == "0") return TuningMode::kFirstChoice;
   if (text == "2") return TuningMode::kAnyBits;
   return absl::InvalidArgumentError(absl::StrCat(
       "SINTER_GPU_TUNE is \"", text,
-      "\": write 0 to take cuBLASLt's first choice of algorithms, 1 to measure those that give its bits, or "
-      "2 to measure all, whose bits may differ from load to load unless a tuning file keeps the choice"));
+      "\": write 0 to take the libraries' first choices of algorithms, 1 to measure those that give their "
+      "bits, or 2 to measure all, whose bits may differ from load to load unless a tuning file keeps the "
+      "choice; unset, it is 1, and engines of convolutions are measured where the file keeps them"));
 }
 
 absl::StatusOr<bool> SaveOfEnvironment() {
@@ -47,9 +49,34 @@ SessionTuning::SessionTuning(TuningOptions options, std::string_view plan_path)
 }
 
 absl::StatusOr<TuningMode> SessionTuning::Mode() const {
+  SINTER_ASSIGN_OR_RETURN(const TuningMode mode, WholeMode());
+  return mode == TuningMode::kSavedEngines ? TuningMode::kSameBits : mode;
+}
+
+absl::StatusOr<TuningMode> SessionTuning::WholeMode() const {
   SINTER_RETURN_IF_ERROR(SaveOfEnvironment().status());
   if (options_.mode.has_value()) return *options_.mode;
   return ModeOfEnvironment();
+}
+
+bool SessionTuning::Saves() const { return options_.save || SaveOfEnvironment().value_or(false); }
+
+absl::StatusOr<std::string> SessionTuning::WhyNoEngines() {
+  SINTER_ASSIGN_OR_RETURN(const TuningMode mode, WholeMode());
+  switch (mode) {
+    case TuningMode::kFirstChoice:
+      return "tuning is off";
+    case TuningMode::kSameBits:
+      return "another engine may give other bits";
+    case TuningMode::kAnyBits:
+      return "";
+    case TuningMode::kSavedEngines:
+      break;
+  }
+  if (!Saves()) return "engines are measured where a file keeps the choice, as by `sinter tune`";
+  if (!is_read_) Read();
+  if (report_.file.empty() || is_broken_) return "there is no file to keep the choice of an engine";
+  return "";
 }
 
 const TunedAlgorithm* SessionTuning::Find(const TuningKey& key, TuningMode mode) {
@@ -68,9 +95,8 @@ void SessionTuning::Read() {
     stored_ = *std::move(table);
     return;
   }
-  const bool saves = options_.save || SaveOfEnvironment().value_or(false);
   // A missing file is normal if it is the default one or is about to be written.
-  if (absl::IsNotFound(table.status()) && (!is_file_named_ || saves)) return;
+  if (absl::IsNotFound(table.status()) && (!is_file_named_ || Saves())) return;
   is_broken_ = !absl::IsNotFound(table.status());
   Warn(absl::Status(table.status().code(),
                     absl::StrCat("matmuls are measured as if there were no tuning file: ",
@@ -89,7 +115,7 @@ void SessionTuning::Warn(const absl::Status& status) {
 }
 
 void SessionTuning::Finish() {
-  if (measured_.empty() || !(options_.save || SaveOfEnvironment().value_or(false))) return;
+  if (measured_.empty() || !Saves()) return;
   if (report_.file.empty()) {
     return Warn(
         absl::FailedPreconditionError("what was measured is not saved: the plan is in no file that a tuning "

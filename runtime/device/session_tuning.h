@@ -27,8 +27,12 @@ class SessionTuning {
   // `plan_path` is empty for a plan that was not loaded from a file.
   explicit SessionTuning(TuningOptions options = {}, std::string_view plan_path = "");
 
-  // InvalidArgument if SINTER_GPU_TUNE or SINTER_GPU_TUNE_SAVE is invalid.
+  // Returns the mode for matmuls: kSameBits in mode kSavedEngines. InvalidArgument if SINTER_GPU_TUNE or
+  // SINTER_GPU_TUNE_SAVE is invalid.
   absl::StatusOr<TuningMode> Mode() const;
+  // Returns "" if engines of convolutions are measured, else the reason why not. Engines differ in bits, so
+  // mode kSavedEngines measures them only if the file can keep the choice. Errors as of Mode.
+  absl::StatusOr<std::string> WhyNoEngines();
   bool again() const { return options_.again; }
 
   // Returns null if the file has no choice for `key` that `mode` accepts. kAnyBits rejects a choice that was
@@ -46,7 +50,9 @@ class SessionTuning {
   const TuningReport& report() const { return report_; }
 
  private:
+  absl::StatusOr<TuningMode> WholeMode() const;
   void Read();
+  bool Saves() const;
 
   TuningOptions options_;
   bool is_file_named_ = false;  // True if the file is not the default beside the plan.

@@ -10,11 +10,12 @@
 // writes it if `save` is set.
 //
 // cuDNN likewise has engines for a convolution, kept in the same file. The fastest engine may give other
-// bits, so only kAnyBits measures engines. Otherwise a session takes the file's engine, else the first
-// deterministic one.
+// bits, so engines are measured where the file keeps the choice: by a session that saves, such as that of
+// `sinter tune`. Any other session takes the file's engine, else the first deterministic one.
 //
 // Bits: the same plan with the same tuning file gives the same bits in every process, on the same GPU model
-// with the same version of cuBLASLt. Without a file, this holds only for kFirstChoice and kSameBits.
+// with the same versions of cuBLASLt and cuDNN. Without a file, this holds for all modes but kAnyBits. The
+// first file of a plan with convolutions may change its bits, unless it is made in mode kSameBits.
 //
 // A bad tuning file never keeps a plan from running. A file that cannot be read or written is reported here
 // and on standard error. The session then continues as if there were no file, and does not change it.
@@ -32,11 +33,12 @@
 
 namespace sinter {
 
-// The values 0, 1 and 2 of SINTER_GPU_TUNE, in this order.
+// The first three are the values 0, 1 and 2 of SINTER_GPU_TUNE.
 enum class TuningMode {
-  kFirstChoice,  // cuBLASLt's first choice. Reads no file and measures nothing.
-  kSameBits,     // The fastest algorithm with the bits of the first choice.
-  kAnyBits,      // The fastest of all algorithms.
+  kFirstChoice,   // The libraries' first choices. Reads no file and measures nothing.
+  kSameBits,      // The fastest algorithm with the bits of the first choice.
+  kAnyBits,       // The fastest of all algorithms.
+  kSavedEngines,  // kSameBits, and the fastest engine of each convolution if the session saves its choices.
 };
 
 struct TuningOptions {
@@ -46,7 +48,7 @@ struct TuningOptions {
   bool save = false;
   // Measures again what the file or this process already knows.
   bool again = false;
-  // nullopt: the value of SINTER_GPU_TUNE; kSameBits if it is unset.
+  // nullopt: the value of SINTER_GPU_TUNE; kSavedEngines if it is unset.
   std::optional<TuningMode> mode = std::nullopt;
 };
 
@@ -72,7 +74,7 @@ struct TuningChoice {
   std::string reason = {};
   // Microseconds per launch; 0 if not measured.
   double first_us = 0, chosen_us = 0;
-  bool any_bits = false;  // True if the bits may differ from cuBLASLt's first choice.
+  bool any_bits = false;  // True if the bits may differ from the library's first choice.
 };
 
 struct TuningReport {

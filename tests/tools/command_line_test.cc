@@ -170,6 +170,7 @@ TEST_F(CommandLineTest, WrongArgumentsOfProfile) {
 TEST_F(CommandLineTest, NothingToTune) {
   ExpectBadArguments("sinter", "tune", "plan is required");
   ExpectBadArguments("sinter", "tune " + folder_.File("none.plan"), "none.plan");
+  ExpectBadArguments("sinter", "tune --same-bits --any-bits " + plan_, "--same-bits excludes --any-bits");
   Finished f = Command("sinter", "tune " + plan_);
   EXPECT_EQ(f.code, 1) << f.text;
   EXPECT_THAT(f.text,

@@ -141,14 +141,14 @@ class ConvChoice {
 
   Made Make() {
     SINTER_ASSIGN_OR_RETURN(const TuningMode mode, tuning_.Mode());
-    if (mode == TuningMode::kFirstChoice) return First("tuning is off");
+    SINTER_ASSIGN_OR_RETURN(std::string why_not, tuning_.WhyNoEngines());
     const std::lock_guard lock(KnownConvolutions().mutex);
     if (const TunedAlgorithm* const stored = tuning_.Find(key_, mode); stored != nullptr) {
       Made plan = Named(*stored, ChoiceSource::kFile);
       if (plan.ok() || !absl::IsUnimplemented(plan.status())) return plan;
       WarnOf(plan.status());
     }
-    if (mode != TuningMode::kAnyBits) return First("engines of other bits are measured with any bits alone");
+    if (!why_not.empty()) return First(std::move(why_not));
     auto& measured = KnownConvolutions().measured;
     const auto known = measured.find(key_);
     // A session measures each convolution at most once.

@@ -2,8 +2,9 @@
 //
 //   SINTER_ASSIGN_OR_RETURN(auto plan, ChooseConvolutionPlan(context, cudnn, shape, {.bias = true}));
 //
-// Engines sum in different orders, so they are measured only in TuningMode::kAnyBits (`sinter tune
-// --any-bits`). Measurements are kept for the life of the process, and in the session for its tuning file.
+// Engines sum in different orders, so they are measured only where a file keeps the choice (`sinter tune`),
+// or in TuningMode::kAnyBits. Measurements are kept for the life of the process, and in the session for its
+// tuning file.
 // All candidate engines are deterministic and exact: the same plan with the same tuning file gives the same
 // bits.
 //

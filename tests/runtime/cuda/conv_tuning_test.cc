@@ -75,15 +75,20 @@ class ConvTuningTest : public GpuTest {
   std::string path_;
 };
 
-TEST_F(ConvTuningTest, EnginesAreMeasuredWithAnyBitsAloneAndFoundInTheFile) {
-  const Session first = Make({.save = true, .mode = TuningMode::kSameBits});
-  EXPECT_EQ(first.tuning().Count(ChoiceSource::kFirstChoice), 1);
-  const Session measured = Make({.save = true, .again = true, .mode = TuningMode::kAnyBits});
-  EXPECT_TRUE(measured.tuning().status.ok()) << measured.tuning().status;
-  EXPECT_EQ(measured.tuning().Count(ChoiceSource::kMeasured), 1);
-  EXPECT_THAT(LoadTuning(path_ + ".tuning").value(), SizeIs(1));
-  for (const TuningMode mode : {TuningMode::kSameBits, TuningMode::kAnyBits}) {
-    EXPECT_EQ(Make({.mode = mode}).tuning().Count(ChoiceSource::kFile), 1);
+TEST_F(ConvTuningTest, EnginesAreMeasuredWhereTheFileKeepsThemAndFoundThere) {
+  for (const TuningOptions& options :
+       {TuningOptions{.save = true, .mode = TuningMode::kSameBits}, TuningOptions{}}) {
+    EXPECT_EQ(Make(options).tuning().Count(ChoiceSource::kFirstChoice), 1);
+    EXPECT_TRUE(absl::IsNotFound(LoadTuning(path_ + ".tuning").status()));
+  }
+  for (const TuningMode saved : {TuningMode::kSavedEngines, TuningMode::kAnyBits}) {
+    const Session measured = Make({.save = true, .again = true, .mode = saved});
+    EXPECT_TRUE(measured.tuning().status.ok()) << measured.tuning().status;
+    EXPECT_EQ(measured.tuning().Count(ChoiceSource::kMeasured), 1);
+    EXPECT_THAT(LoadTuning(path_ + ".tuning").value(), SizeIs(1));
+    for (const TuningMode mode : {TuningMode::kSameBits, TuningMode::kSavedEngines, TuningMode::kAnyBits}) {
+      EXPECT_EQ(Make({.mode = mode}).tuning().Count(ChoiceSource::kFile), 1);
+    }
   }
 }
 

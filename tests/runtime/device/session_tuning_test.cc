@@ -52,6 +52,44 @@ TEST_F(SessionTuningTest, Modes) {
     EXPECT_EQ(*SessionTuning().Mode(), modes[i]);
   }
   EXPECT_EQ(*SessionTuning({.mode = TuningMode::kSameBits}).Mode(), TuningMode::kSameBits);
+  // Matmuls keep the bits where engines are measured.
+  EXPECT_EQ(*SessionTuning({.save = true, .mode = TuningMode::kSavedEngines}).Mode(), TuningMode::kSameBits);
+}
+
+TEST_F(SessionTuningTest, EnginesAreMeasuredWhereAFileKeepsThem) {
+  const std::string plan = folder_.File("m.plan");
+  const auto why_not = [&](TuningOptions options, const std::string& path) {
+    return *SessionTuning(std::move(options), path).WhyNoEngines();
+  };
+  EXPECT_EQ(why_not({.save = true}, plan), "");
+  EXPECT_EQ(why_not({.file = folder_.File("m.tuning"), .save = true}, ""), "");
+  EXPECT_EQ(why_not({.mode = TuningMode::kAnyBits}, ""), "");
+  EXPECT_EQ(why_not({}, plan), "engines are measured where a file keeps the choice, as by `sinter tune`");
+  EXPECT_EQ(why_not({.save = true}, ""), "there is no file to keep the choice of an engine");
+  EXPECT_EQ(why_not({.save = true, .mode = TuningMode::kFirstChoice}, plan), "tuning is off");
+  const std::string kept = "another engine may give other bits";
+  EXPECT_EQ(why_not({.save = true, .mode = TuningMode::kSameBits}, plan), kept);
+  setenv("SINTER_GPU_TUNE_SAVE", "1", 1);
+  EXPECT_EQ(why_not({}, plan), "");
+  setenv("SINTER_GPU_TUNE", "1", 1);
+  EXPECT_EQ(why_not({}, plan), kept);
+  EXPECT_EQ(why_not({.mode = TuningMode::kSavedEngines}, plan), "");
+  setenv("SINTER_GPU_TUNE", "fast", 1);
+  EXPECT_TRUE(absl::IsInvalidArgument(SessionTuning({}, plan).WhyNoEngines().status()));
+}
+
+// A choice that a broken file cannot keep would not be there in the next process.
+TEST_F(SessionTuningTest, NoEnginesAreMeasuredBesideABrokenFile) {
+  folder_.Write("m.plan.tuning", "{");
+  for (const bool again : {false, true}) {
+    SessionTuning tuning({.save = true, .again = again}, folder_.File("m.plan"));
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(*tuning.WhyNoEngines(), "there is no file to keep the choice of an engine");
+    EXPECT_EQ(*tuning.WhyNoEngines(), "there is no file to keep the choice of an engine");
+    EXPECT_EQ(testing::internal::GetCapturedStderr(),
+              "sinter: " + std::string(tuning.report().status.message()) + "\n");
+    EXPECT_TRUE(absl::IsDataLoss(tuning.report().status));
+  }
 }
 
 TEST_F(SessionTuningTest, UnreadableModes) {
