@@ -24,6 +24,8 @@ constexpr int64_t kMostPasses = 8;
 // because addresses and results reuse the same registers. If fewer resident blocks are requested, ptxas saves
 // registers and reads the rows one by one.
 constexpr int64_t kResident = 3, kMostKeptBytes = 64 * 4;
+// Two leave it 128.
+constexpr int64_t kMostKeptBytesOfTwo = 104 * 4;
 constexpr int64_t kFewestLanes = 4;
 
 int64_t ComputeBytes(Value tensor) {
@@ -78,11 +80,22 @@ std::vector<KeptValue> ValuesAlong(Job& job, const llvm::SmallBitVector& inner) 
 
 }  // namespace
 
+bool ScheduleCudaVectorRows(Job& job, CudaSchedule& s) {
+  if (job.kind != Job::Kind::kWhole || !job.column_reductions.empty() || job.phases() != 1) return false;
+  if (s.parallel.size() < 2 || s.reduced.size() != 1) return false;
+  const Loop& row = s.reduced.back();
+  const auto dims = static_cast<int>(job.domain.size());
+  if (row.dim != dims - 1 || s.parallel.back().dim != dims - 2 || s.vector != row.size) return false;
+  return ScheduleCudaStrips(job, s);
+}
+
 bool ScheduleCudaStrips(Job& job, CudaSchedule& s) {
   const Loop& loop = s.parallel.back();
-  // The dimensions merged into the innermost loop.
+  const bool reduces = !s.reduced.empty();
+  const int64_t length = loop.size * TripCount(s.reduced);
+  // The dimensions merged into the innermost loop, and the reduced one behind it.
   llvm::SmallBitVector inner(job.domain.size());
-  inner.set(s.parallel[s.parallel.size() - 2].dim + 1, loop.dim + 1);
+  inner.set(s.parallel[s.parallel.size() - 2].dim + 1, (reduces ? s.reduced.back().dim : loop.dim) + 1);
   const Traffic traffic = TrafficOf(job, inner);
   if (traffic.along <= traffic.read + traffic.written) return false;
   std::vector<KeptValue> values = ValuesAlong(job, inner);
@@ -90,24 +103,28 @@ bool ScheduleCudaStrips(Job& job, CudaSchedule& s) {
 
   const int64_t rows = TripCount(s.parallel) / loop.size;
   auto blocks = [&](int64_t vector, int64_t rows_of_thread) {
-    return llvm::divideCeilSigned(llvm::divideCeilSigned(rows, rows_of_thread) * (loop.size / vector),
-                                  s.block);
+    return llvm::divideCeilSigned(llvm::divideCeilSigned(rows, rows_of_thread) * (length / vector), s.block);
   };
   int64_t unroll = 4;
   if (blocks(s.vector, unroll) < kManyCudaBlocks) unroll = 2;
   if (blocks(s.vector, unroll) < kManyCudaBlocks) return false;
-  int64_t kept = unroll * traffic.read;
-  for (const KeptValue& value : values) kept += ComputeBytes(value.tensor);
-  int64_t vector = s.vector;
-  while (vector > kFewestLanes && vector * kept > kMostKeptBytes) vector /= 2;
-  if (vector * kept > kMostKeptBytes) return false;
+  int64_t along = 0;
+  for (const KeptValue& value : values) along += ComputeBytes(value.tensor);
+  int64_t vector = s.vector, most = kMostKeptBytes;
+  if (reduces) {
+    // A thread needs the whole vector: it has more registers or fewer rows instead.
+    if (vector * (unroll * traffic.read + along) > most) unroll = 2, most = kMostKeptBytesOfTwo;
+  } else {
+    while (vector > kFewestLanes && vector * (unroll * traffic.read + along) > most) vector /= 2;
+  }
+  if (vector * (unroll * traffic.read + along) > most) return false;
   s.vector = vector;
   s.mode = CudaSchedule::Mode::kPersistentRows;
   s.unroll = unroll;
-  s.resident = kResident;
+  s.resident = most == kMostKeptBytes ? kResident : 2;
   s.along = std::move(values);
   while (s.passes < kMostPasses && blocks(s.vector, 2 * s.passes * unroll) >= kBlocksOfLoops) s.passes *= 2;
-  const int64_t vectors = loop.size / s.vector;
+  const int64_t vectors = length / s.vector;
   s.side_by_side = std::max<int64_t>(1, s.block / vectors);
   const int64_t groups = llvm::divideCeilSigned(rows, s.side_by_side * s.unroll * s.passes);
   s.blocks = llvm::divideCeilSigned(groups * s.side_by_side * vectors, s.block);

@@ -200,6 +200,7 @@ void ScheduleRow(Job& job, bool alone, CudaSchedule& s) {
   // A chunk of the innermost loop may begin anywhere.
   bool aligned = whole || s.reduced.size() > 1 || s.chunk_size % 8 == 0;
   if (job.kind != Job::Kind::kCombine && aligned) s.vector = VectorWidth(job, s, inner.dim, inner.size);
+  if (ScheduleCudaVectorRows(job, s)) return;
   int64_t length = TripCount(s.reduced);
   if (!whole) length = length / std::max<int64_t>(1, s.reduced.front().size) * s.chunk_size;
   int64_t vectors = llvm::divideCeilSigned(length, s.vector);

@@ -20,7 +20,7 @@ struct CudaSchedule {
     kMap,   // Several loops. A thread computes `vector` neighbours of the innermost one.
     // Like kMap, but a thread keeps its position in the innermost loop and iterates over rows (positions of
     // the other loops), `unroll` at a time. It computes the values `along`, which vary only along the
-    // innermost loop, once.
+    // innermost loop, once. If there is a reduced loop, it is one vector.
     kPersistentRows,
     // Tiles of the loops `cross` and the innermost one, for inputs that are contiguous along `cross`. Shared memory transposes these inputs, so that both they and the results are accessed along their rows.
     kTiles,
@@ -65,6 +65,10 @@ int64_t StoredBytes(mlir::Value tensor);
 // Turns `s`, a kMap schedule with several loops and its vector set, into kPersistentRows if that is faster;
 // returns true if so.
 bool ScheduleCudaStrips(Job& job, CudaSchedule& s);
+
+// Turns `s`, a schedule of reductions with its vector set, into kPersistentRows if each row is one vector and
+// that is faster; returns true if so.
+bool ScheduleCudaVectorRows(Job& job, CudaSchedule& s);
 
 // How GPUs cut jobs.
 const LoopTarget& CudaLoopTarget();

@@ -175,6 +175,41 @@ TEST_F(EmulatedSchedulesTest, StripsInALoop) {
   EXPECT_THAT(call.schedules, ElementsAre("strips in a loop"));
 }
 
+// Each vector of eight elements is also a sum: the bits of its signs. Several rows per block with an odd
+// number of rows, and numbers along the rows for which threads have more registers; then no rows of several
+// vectors.
+TEST_F(EmulatedSchedulesTest, StripsThatSumTheirVectors) {
+  const auto signs = [](const std::string& rows, const std::string& vectors, int along) {
+    const std::string x = Tensor(absl::StrCat(rows, "x", vectors, "x8"), "bf16"),
+                      c = Tensor(absl::StrCat(vectors, "x8"), "f32"),
+                      wide = Tensor(absl::StrCat(rows, "x", vectors, "x8"), "f32"),
+                      bytes = Tensor(absl::StrCat(rows, "x", vectors, "x8"), "ui8"),
+                      mask = Tensor(absl::StrCat(rows, "x", vectors, "x8"), "i1"),
+                      packed = Tensor(absl::StrCat(rows, "x", vectors), "ui8");
+    std::string body = absl::StrCat("%x0 = sinter.cast %a0 : ", x, " -> ", wide, "\n");
+    std::vector<std::string> inputs = {x};
+    for (int i = 1; i <= along; ++i) {
+      inputs.push_back(c);
+      absl::StrAppend(&body, "%c", i, " = sinter.broadcast %a", i, " [1, 2] : ", c, " -> ", wide, "\n%x", i,
+                      i % 2 == 0 ? " = sinter.sub" : " = sinter.add", " %x", i - 1, ", %c", i, " : ", wide,
+                      "\n");
+    }
+    absl::StrAppend(&body, "%y = sinter.cast %x", along, " : ", wide, " -> ", x,
+                    "\n%zero = sinter.constant dense<0.0> : ", x, "\n%k = sinter.compare gt %y, %zero : ", x,
+                    " -> ", mask, "\n%u = sinter.cast %k : ", mask, " -> ", bytes,
+                    "\n%i = sinter.iota 2 : ", bytes, "\n%h = sinter.shift_left %u, %i : ", bytes,
+                    "\n%p = sinter.sum %h [2] : ", bytes, " -> ", packed, "\nsinter.yield %y, %p : ", x, ", ",
+                    packed);
+    return EmulateCall(GpuCallText(inputs, {"in0", packed}, body), OpClass::kArithmetic);
+  };
+  EmulatedCall call = signs("16897", "32", 8);
+  EXPECT_EQ(call.wrong, "");
+  EXPECT_THAT(call.schedules, ElementsAre("strips"));
+  EmulatedCall single = signs("16897", "1", 4);
+  EXPECT_EQ(single.wrong, "");
+  EXPECT_THAT(single.schedules, ElementsAre("row in part of a warp kept"));
+}
+
 TEST_F(EmulatedSchedulesTest, SquaresOfInputsThatLieAcross) {
   for (const char* dtype : {"f64", "f32", "bf16", "i8"}) {
     EmulatedCall call = EmulateCall(AddTransposedText(dtype), OpClass::kArithmetic);

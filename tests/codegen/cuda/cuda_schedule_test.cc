@@ -26,9 +26,12 @@ void ExpectCoveredBy(int64_t workers, int64_t share, int64_t size) {
 // Expects that the threads of kPersistentRows, placed as EmitStrips places them, visit each vector of each
 // row once.
 void ExpectStrips(const CudaSchedule& s) {
-  const int64_t vectors = s.parallel.back().size / s.vector,
+  const int64_t length = s.parallel.back().size * TripCount(s.reduced), vectors = length / s.vector,
                 rows = TripCount(s.parallel) / s.parallel.back().size;
-  EXPECT_EQ(s.parallel.back().size % s.vector, 0);
+  EXPECT_EQ(length % s.vector, 0);
+  if (!s.reduced.empty()) {
+    EXPECT_EQ(TripCount(s.reduced), s.vector);
+  }
   EXPECT_FALSE(s.along.empty());
   const int64_t step = s.side_by_side, group = step * s.unroll * s.passes;
   std::vector<int8_t> visits(static_cast<size_t>(rows * vectors));
@@ -124,6 +127,7 @@ void ExpectSchedule(Job& job, bool alone) {
   if (!combines) ExpectCoveredBy(job.chunks, s.chunk_size, s.reduced.front().size);
   const int64_t chunks = job.kind == Job::Kind::kPartial ? job.chunks : 1;
   ASSERT_EQ(s.blocks % chunks, 0);
+  if (s.mode == CudaSchedule::Mode::kPersistentRows) return ExpectStrips(s);
   if (s.mode == CudaSchedule::Mode::kRow) return ExpectRows(job, s, s.blocks / chunks);
   ASSERT_EQ(s.mode, CudaSchedule::Mode::kColumn);
   ExpectColumns(job, s, s.blocks / chunks);
