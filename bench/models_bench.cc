@@ -46,6 +46,7 @@ struct Options {
   bool fuse = true;
   bool keep_casts = true;
   bool pad_products = true;
+  bool pack_masks = true;
   bool store_again = false;
   bool profile = false;
   sn::CpuMatmuls matmuls = sn::CpuMatmuls::kSameBits;
@@ -117,6 +118,7 @@ absl::StatusOr<sn::Session> Start(const sn::Graph& graph, const Options& options
   compile.fuse = compile.fuse_epilogues = options.fuse;
   compile.keep_casts = options.keep_casts;
   if (!options.pad_products) compile.pad_products = sn::PadProducts::kNever;
+  if (!options.pack_masks) compile.pack_masks = sn::PackMasks::kNever;
   if (options.store_again) compile.store_again = sn::StoreAgain::kWhereNearlyFree;
   compile.memory_limit = options.memory_limit;
   compile.row_chunk_bytes = options.row_chunk_bytes;
@@ -437,6 +439,7 @@ int main(int argc, char** argv) {
   app.add_flag("!--no-fuse", options.fuse, "compile without fusion");
   app.add_flag("!--no-keep-casts", options.keep_casts, "cast variables in every run");
   app.add_flag("!--no-pad-products", options.pad_products, "leave the sizes of matmuls as they are");
+  app.add_flag("!--no-pack-masks", options.pack_masks, "no masks of gradients as bits");
   app.add_flag("--store-again", options.store_again, "store again what gradients read, where nearly free");
   std::vector<std::string> devices = {"cpu:0"};
   app.add_option("--device", devices,

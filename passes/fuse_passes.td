@@ -114,6 +114,28 @@ def GatherScatters : Pass<"sinter-gather-scatters", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::sinter::ir::SinterDialect"];
 }
 
+def PackMasks : Pass<"sinter-pack-masks", "::mlir::func::FuncOp"> {
+  let summary = "Store masks that gradients read as bits, on GPUs";
+  let description = [{
+    The gradient of relu, of clamp and of other ops with branches selects by a mask: a comparison of a value that an earlier
+    kernel computed. If library calls are between the two kernels, the later one reads the value again, 16 bits an element of
+    which it needs one, or the mask is stored, a byte an element. Where that moves fewer bytes, the earlier kernel also stores
+    the mask in bits: eight elements of a row are a sum of bits shifted to their places, and the later kernel shifts and tests
+    the bits. The masks are equal; a kernel that reads fewer bytes may cut its sums in other chunks.
+
+    The value is still read in full if the later kernel needs it for more than the mask, and not at all if the kernel computes
+    it again from what it reads anyway. Masks stay as they are if `least-bytes` are not saved, if their last dimension is not a
+    multiple of 8, if more than pointwise ops and broadcasts lead from values in memory to them, or if another kernel
+    needs a value between in the order that it has. With `report`, a remark for each mask: the bytes, or why it is not packed.
+    Runs right before `fuse`: the split of dimensions into bytes and bits does not spread to other kernels.
+  }];
+  let dependentDialects = ["::sinter::ir::SinterDialect"];
+  let options = [
+    Option<"least_bytes", "least-bytes", "int64_t", "8388608", "Minimum bytes that a packed mask does not move">,
+    Option<"report", "report", "bool", "false", "Report masks, and why some are not packed">
+  ];
+}
+
 def Fuse : Pass<"sinter-fuse", "::mlir::func::FuncOp"> {
   let summary = "Group loops into kernels";
   let description = [{

@@ -66,6 +66,7 @@ CompileArguments::CompileArguments(CLI::App& app) {
   app.add_flag("--no-keep-casts", no_keep_casts_,
                "cast variables to bf16 or f16 in every run instead of keeping replicas");
   app.add_flag("--no-pad-products", no_pad_products_, "leave the sizes of matmuls as they are");
+  app.add_flag("--no-pack-masks", no_pack_masks_, "no masks of gradients as bits");
   app.add_flag(
       "--store-again", store_again_,
       "let kernels of gradients store values of GPUs again instead of keeping them, where nearly free");
@@ -92,6 +93,7 @@ absl::StatusOr<CompileOptions> CompileArguments::Options() const {
   options.fuse_epilogues = !no_epilogues_;
   options.keep_casts = !no_keep_casts_;
   if (no_pad_products_) options.pad_products = PadProducts::kNever;
+  if (no_pack_masks_) options.pack_masks = PackMasks::kNever;
   if (store_again_) options.store_again = StoreAgain::kWhereNearlyFree;
   options.in_place = !no_in_place_;
   options.reuse_memory = !no_reuse_;

@@ -34,7 +34,7 @@ class CompileArguments {
   std::vector<std::string> reports_;
   std::string layout_ = "auto", device_ = "cpu:0";
   bool no_fuse_ = false, no_epilogues_ = false, no_in_place_ = false, no_reuse_ = false;
-  bool no_keep_casts_ = false, no_pad_products_ = false, store_again_ = false;
+  bool no_keep_casts_ = false, no_pad_products_ = false, no_pack_masks_ = false, store_again_ = false;
 };
 
 }  // namespace sinter::tools

@@ -34,6 +34,9 @@ enum class Copies { kExplicit, kAutomatic };
 // Which matmuls on GPUs are padded, of those whose rows are no multiples of what tensor cores read.
 enum class PadProducts { kNever, kWhereFaster, kAlways };
 
+// Which masks of gradients GPUs store as bits. kAlways is for tests: also small ones.
+enum class PackMasks { kNever, kWhereLarge, kAlways };
+
 // Which values a GPU stores again instead of keeping them. kAlways is for tests: also at small peaks and at
 // any price.
 enum class StoreAgain { kNever, kWhereNearlyFree, kAlways };
@@ -89,6 +92,9 @@ struct CompileOptions {
   // Pads matmuls on GPUs whose rows are no multiples of 16 bytes, such as those over a vocabulary of 50,257
   // words. kAlways is for tests: also where that is slower.
   PadProducts pad_products = PadProducts::kWhereFaster;
+  // Stores the mask of a relu or another op with branches as bits for its gradient, where that saves 8 MiB of
+  // reads and writes or more.
+  PackMasks pack_masks = PackMasks::kWhereLarge;
   bool in_place = true;
   bool reuse_memory = true;
   // The layout of convolutions and pools; inputs and outputs keep the graph's layout. kNchw16n, [N / 16, C,

@@ -167,6 +167,13 @@ void GatherScatters(Manager& m, const CompileOptions& o) {
   if (o.fuse) m.addNestedPass<FuncOp>(createGatherScatters());
 }
 
+void PackMasks(Manager& m, const CompileOptions& o) {
+  if (!o.fuse || o.pack_masks == PackMasks::kNever) return;
+  PackMasksOptions options{.report = o.report};
+  if (o.pack_masks == PackMasks::kAlways) options.least_bytes = 0;
+  m.addNestedPass<FuncOp>(createPackMasks(options));
+}
+
 void RefineDims(Manager& m, const CompileOptions& o) {
   if (o.fuse) m.addNestedPass<FuncOp>(createRefineDims());
 }
@@ -254,6 +261,7 @@ std::vector<Stage> TensorStages() {
       {"place-constants", [](Manager& m, const Options&) { m.addPass(createPlaceConstants()); }},
       {"spread-pool-gradients", SpreadPoolGradients},
       {"gather-scatters", GatherScatters},
+      {"pack-masks", PackMasks, &CompileReport::fusion},
       {"fuse", Fuse, &CompileReport::fusion},
   };
 }

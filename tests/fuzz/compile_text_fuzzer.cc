@@ -154,6 +154,7 @@ sinter::CompileOptions Options(uint64_t bits) {
   options.row_chunk_bytes = (bits & 32) == 0 ? options.row_chunk_bytes : 256;
   options.memory_limit = (bits & 64) == 0 || !options.reuse_memory ? 0 : 4096;
   options.pad_products = (bits & 128) == 0 ? options.pad_products : sinter::PadProducts::kAlways;
+  options.pack_masks = (bits & 256) == 0 ? options.pack_masks : sinter::PackMasks::kAlways;
   options.verify_each_pass = true;
   return options;
 }

@@ -47,9 +47,10 @@ std::vector<Way> Ways() {
   ways[4].options.fuse = false;
   ways[5] = {"no fusion, nothing in place, no reuse", {}, 2, 4};
   ways[5].options.fuse = ways[5].options.in_place = ways[5].options.reuse_memory = false;
-  ways[6].name = "no epilogues, nchw";
+  ways[6].name = "no epilogues, nchw, packed masks";
   ways[6].options.fuse_epilogues = false;
   ways[6].options.image_layout = Layout::kNchw;
+  ways[6].options.pack_masks = PackMasks::kAlways;
   for (Way& way : ways) way.options.verify_each_pass = true;
   return ways;
 }

@@ -113,6 +113,27 @@ Model ResNet(Precision precision) {
   return model;
 }
 
+// Sums of convolutions and their inputs, without norms.
+Model Residuals(Precision precision) {
+  Model model{Graph("residuals", {.seed = 7, .precision = precision}), Waves({4, 3, 16, 16}),
+              Labels({4}, kClasses)};
+  const auto conv = [] { return nn::Conv2d(8, 3, {.padding = {1, 1, 1, 1}}); };
+  nn::Module net = nn::Sequential{conv(),
+                                  nn::Residual{conv(), nn::Relu(), conv()},
+                                  nn::Relu(),
+                                  nn::Residual{conv(), nn::Relu(), conv()},
+                                  nn::Relu6(),
+                                  conv(),
+                                  nn::GlobalAvgPool(),
+                                  nn::Linear(kClasses)};
+  model.graph.Function("train", Mode::kTrain, [&](Builder& b) {
+    Tensor loss = SoftmaxCrossEntropy(net(b.Input("x", F32, {4, 3, 16, 16})), b.Input("y", I32, {4}));
+    optim::Momentum{.learning_rate = b.Scalar("rate")}.Minimize(loss);
+    b.Output("loss", loss);
+  });
+  return model;
+}
+
 // A layer that multiplies spectra by complex weights.
 Model SpectralModel() {
   constexpr int64_t kPoints = 24;
@@ -351,6 +372,31 @@ TEST_F(EmulatedModelsTest, LeNet) { ExpectTrainsAsOnTheCpu(LeNet()); }
 TEST_F(EmulatedModelsTest, ResNet) { ExpectTrainsAsOnTheCpu(ResNet(Precision::kF32)); }
 
 TEST_F(EmulatedModelsTest, ResNetInBf16) { ExpectTrainsInBf16(ResNet); }
+
+// The relus behind residual sums, and relu6, store their masks as bits for their gradients.
+TEST_F(EmulatedModelsTest, ResidualsWithPackedMasks) {
+  Trained exact;
+  for (const Precision precision : {Precision::kF32, Precision::kBf16}) {
+    const Model model = Residuals(precision);
+    CompileOptions whole = {.device = Emulated(0), .pack_masks = PackMasks::kNever, .report = true};
+    CompileOptions packed = whole;
+    packed.pack_masks = PackMasks::kAlways;
+    CompileReport report;
+    const absl::Status status = Compile(model.graph, packed, &report).status();
+    ASSERT_TRUE(status.ok()) << status;
+    const auto is_packed = [](const std::string& line) {
+      return line.find(": packed into bits, ") != std::string::npos;
+    };
+    EXPECT_GE(std::ranges::count_if(report.fusion, is_packed), 2) << testing::PrintToString(report.fusion);
+    const Trained want = Train(model, whole, {Emulated(0)}), got = Train(model, packed, {Emulated(0)});
+    if (precision == Precision::kF32) {
+      ExpectSame(got, want);
+      exact = want;
+    } else {
+      EXPECT_LE(Distance(got, exact), 1.2 * Distance(want, exact));
+    }
+  }
+}
 
 TEST_F(EmulatedModelsTest, FourierTransforms) {
   ExpectTrainsAsOnTheCpu(SpectralModel());
