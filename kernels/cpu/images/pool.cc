@@ -1,11 +1,11 @@
 // Pools of pool.h. A unit of work is one row of the result, computed tap by tap of the window.
 // The row is kept in the compute type in the thread's workspace. So the inner loop runs over adjacent
-// elements: columns in nchw, channels in nhwc.
+// elements: columns in nchw, channels in nhwc. Loops have elements of one width, so that they vectorize.
 #include "sinter/kernels/cpu/images/pool.h"
 
-#include <cmath>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "sinter/kernels/cpu/element_types.h"
 #include "sinter/kernels/cpu/images/image.h"
@@ -20,9 +20,25 @@ struct Planes {
       : planes(p.channels_last ? p.batch : p.batch * p.channels), lanes(p.channels_last ? p.channels : 1) {}
 };
 
+// Rows of a thread: the result's, and with maxima their positions and the row that they are found in.
 int64_t RowBytes(const Pool& p) {
   const int64_t width = p.in_w > p.out_w ? p.in_w : p.out_w;
-  return (width * Planes(p).lanes * static_cast<int64_t>(sizeof(double)) + 63) / 64 * 64;
+  return (3 * width * Planes(p).lanes * static_cast<int64_t>(sizeof(double)) + 63) / 64 * 64;
+}
+
+// Numbers as wide as C, so that a loop over both has vectors of one width.
+template <typename C>
+using NumberOf = std::conditional_t<sizeof(C) == sizeof(int64_t), int64_t, int32_t>;
+
+// Returns `count` elements of x in the compute type: x itself, or in `room`.
+template <typename E>
+const typename E::Compute* Widen(const typename E::Storage* x, int64_t count, typename E::Compute* room) {
+  if constexpr (std::is_same_v<typename E::Storage, typename E::Compute>) {
+    return x;
+  } else {
+    for (int64_t e = 0; e < count; ++e) room[e] = E::Load(x[e]);
+    return room;
+  }
 }
 
 // Calls f(small, large) for each column that the tap reaches: the offsets of the pooled and the unpooled
@@ -60,29 +76,39 @@ template <typename E>
 void MaxRow(const Pool& p, const typename E::Storage* plane, int64_t row, typename E::Storage* y,
             uint8_t* position, typename E::Compute* best) {
   using C = typename E::Compute;
-  const int64_t lanes = Planes(p).lanes;
+  using N = NumberOf<C>;
+  const int64_t lanes = Planes(p).lanes, width = p.out_w * lanes;
   const int64_t top = row * p.stride_h - p.pad_top;
   const int64_t first = top < 0 ? -top : 0;
+  N* const numbers = reinterpret_cast<N*>(best + width);
+  C* const room = reinterpret_cast<C*>(numbers + width);
   for (int64_t o = 0; o < p.out_w; ++o) {
     const int64_t left = p.pad_left - o * p.stride_w;
-    std::memset(position + o * lanes, static_cast<int>(first * p.window_w + (left > 0 ? left : 0)),
-                static_cast<size_t>(lanes));
+    const N number = static_cast<N>(first * p.window_w + (left > 0 ? left : 0));
+    for (int64_t lane = 0; lane < lanes; ++lane) numbers[o * lanes + lane] = number;
   }
-  for (int64_t e = 0; e < p.out_w * lanes; ++e) best[e] = -std::numeric_limits<C>::infinity();
+  for (int64_t e = 0; e < width; ++e) best[e] = -std::numeric_limits<C>::infinity();
   for (int64_t tap = first; tap < p.window_h && top + tap < p.in_h; ++tap) {
     const typename E::Storage* const x = plane + (top + tap) * p.in_w * lanes;
-    for (int64_t column = 0; column < p.window_w; ++column) {
-      const uint8_t number = static_cast<uint8_t>(tap * p.window_w + column);
-      ForColumns(p, lanes, column, [&](int64_t small, int64_t large) {
-        const C value = E::Load(x[large]);
-        const C old = best[small];
-        const bool wins = value > old || (std::isnan(value) && !std::isnan(old));
-        best[small] = wins ? value : old;
-        position[small] = wins ? number : position[small];
-      });
+    const auto take = [&](const auto* from, auto load) {
+      for (int64_t column = 0; column < p.window_w; ++column) {
+        const N number = static_cast<N>(tap * p.window_w + column);
+        ForColumns(p, lanes, column, [&](int64_t small, int64_t large) {
+          const C value = load(from[large]), old = best[small];
+          const bool wins = (old == old) & !(value <= old);  // Larger, or the first NaN.
+          best[small] = wins ? value : old;
+          numbers[small] = wins ? number : numbers[small];
+        });
+      }
+    };
+    if (lanes == 1) {
+      take(Widen<E>(x, p.in_w, room), [](C value) { return value; });
+    } else {
+      take(x, [](typename E::Storage value) { return E::Load(value); });
     }
   }
-  for (int64_t e = 0; e < p.out_w * lanes; ++e) y[e] = E::Store(best[e]);
+  for (int64_t e = 0; e < width; ++e) y[e] = E::Store(best[e]);
+  for (int64_t e = 0; e < width; ++e) position[e] = static_cast<uint8_t>(numbers[e]);
 }
 
 template <typename E>
