@@ -22,7 +22,8 @@ struct CudaSchedule {
     // the other loops), `unroll` at a time. It computes the values `along`, which vary only along the
     // innermost loop, once. If there is a reduced loop, it is one vector.
     kPersistentRows,
-    // Tiles of the loops `cross` and the innermost one, for inputs that are contiguous along `cross`. Shared memory transposes these inputs, so that both they and the results are accessed along their rows.
+    // Tiles of the loops `cross` and the innermost one, for inputs that are contiguous along `cross`. Shared
+    // memory transposes these inputs, so that both they and the results are accessed along their rows.
     kTiles,
     // `threads` threads share each row's reduced elements, `vector` neighbours at a time. With column
     // reductions a block processes several groups of rows, `blocks` groups apart.
