@@ -16,7 +16,7 @@ namespace {
 // Elements a unit, about: 16 KB of f32, which fit in cache with their operands.
 constexpr int64_t kBlock = 4096;
 constexpr int64_t kShortLoop = 16;  // Shorter loops do not fill a vector.
-constexpr int64_t kShortRow = 8;  // Shorter rows leave more than half a vector empty.
+constexpr int64_t kShortRow = 8;    // Shorter rows leave more than half a vector empty.
 constexpr int64_t kChunkElements = 32768, kMaxChunks = 64;
 constexpr int64_t kMaxColumns = 1024;
 constexpr int64_t kMaxKeptElements = 32768;  // A longer row would not stay in cache.

@@ -7,7 +7,7 @@
 // long runs are of parts: CombineRuns adds each part of kPart updates apart, and JoinRuns adds the parts.
 //
 // Constants: E; Index; kKind; kOuter, kSize, kInner, kCount; kVector, the adjacent elements of a thread. For
-// CombineDirectly: kBlock, kRows, kSpan (below). For CombineRuns and JoinRuns: kWidth, the adjacent threads;
+// CombineDirectly: kBlock; kRows, kSpan (below); kListed, the most updates of a block, at least 1. For CombineRuns and JoinRuns: kWidth, the adjacent threads;
 // kSlices, the number of such widths in kInner; kPart, 0 if runs have no parts.
 typedef E::Storage Storage;
 typedef E::Compute Compute;
@@ -50,9 +50,6 @@ struct Combined<kAdd> {
   __device__ __forceinline__ Storage Result() const { return E::store(value); }
 };
 
-// Updates that the direct method lists.
-constexpr u32 kListed = kCount > 0 && kCount <= 1024 ? u32(kCount) : 1;
-
 // Lists the updates of the rows [low, high), in order: numbers[n] and, from `low`, rows[n]. Returns how many.
 // All threads of the block take part; none may still read the lists.
 __device__ __forceinline__ u32 CollectUpdates(const Index* indices, i64 low, i64 high, u32* numbers,
@@ -73,8 +70,8 @@ __device__ __forceinline__ u32 CollectUpdates(const Index* indices, i64 low, i64
   return count;
 }
 
-// A block takes `kRows` rows, and of each `kSpan` packs of kVector elements; all updates of a row are in the
-// list.
+// The rows of a block and the list of all their updates. A block has kRows rows, and of each kSpan packs of
+// kVector elements.
 struct DirectPart {
   const Storage *x, *updates;
   Storage* y;

@@ -22,7 +22,7 @@ using mlir::Operation;
 using mlir::Value;
 
 // Rounds of choosing; each looks at another peak.
-constexpr int kOrderRounds = 4;
+constexpr int kPeakRounds = 4;
 // Smaller parts of the peak are not worth the search.
 constexpr int64_t kPartsOfPeak = 2048;
 // Inputs that the kernel does not read yet have at most this part of the value's bytes.
@@ -274,7 +274,7 @@ class StoreAgainPass : public impl::StoreAgainBase<StoreAgainPass> {
       for (Operation* step : steps) {
         if (ir::DeviceOf(step) == device) budget += part * prices.secondsOfStep(step);
       }
-      for (int round = 0; round < kOrderRounds; ++round) {
+      for (int round = 0; round < kPeakRounds; ++round) {
         PeakSearch search(function, device, in_place, most_buffers);
         const llvm::SmallVector<Choice> taken = search.lower(budget);
         if (taken.empty()) break;

@@ -20,9 +20,8 @@ enum class OpClass {
   kTranscendental,  // A few units in the last place; absolute near a zero of the function.
   kReduction,       // Sums of up to about 1e5 terms of order 1.
   kProduct,         // Matmuls and convolutions of about 100 terms.
-  // As kProduct, but f32 operands may be rounded to 10 bits of mantissa, and a GPU's tensor cores may keep
-  // about 13 bits of a sum of products of 8-bit floats.
-  kTf32Matmul,
+  kFloat8Matmul,    // As kProduct; as kTf32Matmul on GPUs, whose sums of 8-bit products keep about 13 bits.
+  kTf32Matmul,      // As kProduct, but f32 operands may be rounded to 10 bits of mantissa.
   kComposite,       // Softmax, norms, losses: several of the above.
   kGraph,           // Whole random graphs.
 };
@@ -40,6 +39,7 @@ inline Tolerance ToleranceOf(OpClass op_class, DType dtype) {
       {{1e-15, 1e-300}, {3e-7, 1e-37}, {8e-3, 1e-37}, {1e-3, 6e-8}},
       {{1e-14, 1e-15}, {2e-6, 5e-7}, {8e-3, 1e-6}, {1e-3, 1e-6}},
       {{1e-12, 1e-10}, {1e-5, 3e-3}, {1e-2, 1e-2}, {2e-3, 1e-2}},
+      {{1e-13, 1e-13}, {1e-5, 5e-5}, {1e-2, 2e-2}, {2e-3, 5e-3}},
       {{1e-13, 1e-13}, {1e-5, 5e-5}, {1e-2, 2e-2}, {2e-3, 5e-3}},
       {{1e-13, 1e-13}, {2e-3, 1e-2}, {1e-2, 2e-2}, {2e-3, 5e-3}},
       {{1e-12, 1e-12}, {1e-5, 1e-5}, {2e-2, 1e-2}, {4e-3, 2e-3}},

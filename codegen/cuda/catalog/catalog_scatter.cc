@@ -171,6 +171,7 @@ absl::StatusOr<CudaCatalogCall> LowerUpdates(Op op, const std::string& name, int
   text.Number("kWidth", spread.width).Number("kSlices", spread.slices).Number("kPart", spread.part);
   const DirectSpread direct(shape);
   text.Number("kBlock", kCatalogBlock).Number("kRows", direct.rows).Number("kSpan", direct.span);
+  text.Number("kListed", shape.is_direct() ? std::max<int64_t>(1, shape.count) : 1);
   text.Append(kernels::CudaText("scan")).Append(kernels::CudaText("scatter"));
   if (shape.is_direct()) {
     call.launches.push_back(

@@ -15,7 +15,7 @@ void AddScaledMatmuls(std::vector<OpCase>& cases) {
                       scale_b = by_row ? "tensor<" + columns + "xf32>" : "tensor<f32>",
                       result = "tensor<" + rows + "x" + columns + "x$T>";
     OpCase c = {"scaled_matmul_" + name,
-                OpClass::kTf32Matmul,
+                OpClass::kFloat8Matmul,
                 "",
                 {{a}, {b}, {scale_a, 0.1, 2}, {scale_b, 0.1, 2}},
                 {result},
@@ -41,7 +41,7 @@ void AddFloat8Matmuls(std::vector<OpCase>& cases) {
       const std::string of_a = "tensor<" + a + "x$T>", of_b = "tensor<" + b + "x$T>",
                         of_r = "tensor<32x48x$T>";
       OpCase c = {"float8_matmul_" + recipe + name,
-                  OpClass::kTf32Matmul,
+                  OpClass::kFloat8Matmul,
                   "",
                   {{of_a}, {of_b}},
                   {of_r},
