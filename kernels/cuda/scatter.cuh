@@ -7,8 +7,9 @@
 // long runs are of parts: CombineRuns adds each part of kPart updates apart, and JoinRuns adds the parts.
 //
 // Constants: E; Index; kKind; kOuter, kSize, kInner, kCount; kVector, the adjacent elements of a thread. For
-// CombineDirectly: kBlock; kRows, kSpan (below); kListed, the most updates of a block, at least 1. For CombineRuns and JoinRuns: kWidth, the adjacent threads;
-// kSlices, the number of such widths in kInner; kPart, 0 if runs have no parts.
+// CombineDirectly: kBlock; kRows, kSpan (below); kListed, the most updates of a block, at least 1. For
+// CombineRuns and JoinRuns: kWidth, the adjacent threads; kSlices, the number of such widths in kInner;
+// kPart, 0 if runs have no parts.
 typedef E::Storage Storage;
 typedef E::Compute Compute;
 constexpr int kSet = 0, kMax = 1, kMin = 2, kMul = 3, kAdd = 4;
